@@ -1,0 +1,45 @@
+# Everything a fresh machine with Python 3.11, git and make needs; see README.md.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint docs slow clean help
+
+help:
+	@echo "make demo   install into .venv, run the demo, say which file to open"
+	@echo "make test   install everything the tests need and run them"
+	@echo "make lint   ruff, pyright, import-linter"
+	@echo "make docs   build the documentation into site/"
+	@echo "make slow   the tests that take long"
+	@echo "make clean  remove .venv and everything made by the targets above"
+
+demo: $(VENV)/.user
+	@$(BIN)/giveway demo --out demo
+	@echo "open demo/index.html in a browser"
+
+test: $(VENV)/.dev
+	@tools/system-packages
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+slow: $(VENV)/.dev
+	@$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check src tests benchmarks
+	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-cache >/dev/null && echo "import contracts kept"
+
+docs: $(VENV)/.dev
+	@$(BIN)/zensical build --clean
+
+# A stamp file per kind of installation, renewed when the requirements change.
+$(VENV)/.user: pyproject.toml constraints.txt
+	@tools/install $(PYTHON) $(VENV) all && touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt
+	@tools/install $(PYTHON) $(VENV) dev && touch $@ $(VENV)/.user
+
+clean:
+	rm -rf $(VENV) demo site build dist

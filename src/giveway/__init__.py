@@ -1,0 +1,8 @@
+"""Give Way: how well machines understand drivers who must share a piece of road.
+
+Four applications over one data model: ``gaps`` (open-loop benchmark), ``drive``
+(closed loop), ``generate`` (critical traffic) and ``study`` (human ratings).
+Start with :class:`giveway.core.tracks.Tracks`; everything else reads or writes it.
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,98 @@
+"""The ``giveway`` command: a table of command groups, each imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from giveway import __version__
+from giveway.cli.output import report_error
+from giveway.core.errors import GivewayError, UnknownNameError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
+}
+"""Command or group name to import path and help line; kept here so that ``--help`` imports nothing else."""
+
+
+class LazyGroup(TyperGroup):
+    """A command group that imports late.
+
+    Context and formatter are typed Any because typer brings its own copy of click in newer releases.
+
+    Lists all commands from :data:`COMMANDS`, imports only the one that is called.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A stand-in with the help line for listings, the real command when it is invoked."""
+        if cmd_name not in COMMANDS:
+            return None
+        path, summary = COMMANDS[cmd_name]
+        if ctx.meta.get("giveway.listing"):
+            return TyperCommand(cmd_name, short_help=summary, help=summary)
+        module, _, attribute = path.partition(":")
+        command = typer.main.get_command(getattr(importlib.import_module(module), attribute))
+        command.name = cmd_name
+        command.short_help = summary
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As usual, but an unknown name gets the nearest known ones."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise UnknownNameError("command", args[0], COMMANDS, where="giveway")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Render without importing any command."""
+        ctx.meta["giveway.listing"] = True
+        super().format_help(ctx, formatter)
+
+
+app = typer.Typer(
+    name="giveway",
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"giveway {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(  # pyright: ignore[reportUnusedFunction]
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """How well do machines understand drivers who must share a piece of road?"""
+
+
+def run(argv: list[str] | None = None) -> None:
+    """Entry point: bad input ends in one message and exit code 2, never in a traceback."""
+    args = sys.argv[1:] if argv is None else argv
+    command: Any = typer.main.get_command(app)
+    try:
+        command.main(args=args, prog_name="giveway")
+    except GivewayError as error:
+        report_error(error, as_json="--json" in args)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    run()

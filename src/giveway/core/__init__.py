@@ -1,0 +1,1 @@
+"""Values and pure functions everything else stands on; imports nothing of ours."""

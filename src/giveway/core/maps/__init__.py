@@ -1,0 +1,1 @@
+"""Lane graphs: types, lanelet2 reader, queries."""

@@ -1,0 +1,179 @@
+"""Gap-acceptance samples: what a model may see, and what really happened.
+
+``GapInputs`` and ``GapTruth`` are separate types so that a prediction cannot touch the future by accident:
+``fit`` receives both, ``predict`` receives only the inputs.
+Symbols as in the protocol: E has priority, T wants to use the contested space, t_0 is the prediction time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+
+DISTANCES = ("D_C", "D_A", "D_1", "D_2", "D_3", "L_E", "L_T")
+"""Order of the 1D description along the second axis of ``GapInputs.distance``."""
+
+ROLES = ("E", "T", "1", "2", "3", "4")
+"""All roles an agent can have; a sample set uses a prefix-ordered subset and always E and T first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptanceBoundary:
+    """The line (or circle) that T crosses when it accepts, in the frame of each sample.
+
+    A position x has accepted when ``normal . x < offset`` or, where ``radius_m`` is not NaN, when ``|x| < radius_m``.
+
+    Attributes:
+        normal: (N, 2) unit vectors pointing to the side of "not yet accepted"; NaN where a circle is used.
+        offset_m: (N,) NaN where a circle is used.
+        radius_m: (N,) NaN where a line is used.
+    """
+
+    normal: FloatArray
+    offset_m: FloatArray
+    radius_m: FloatArray
+
+    def signed_distance(self, xy: FloatArray) -> FloatArray:
+        """Distance to the boundary, positive before acceptance.
+
+        Args:
+            xy: (N, ..., 2) positions [m].
+
+        Returns:
+            (N, ...) meters; NaN where the position is NaN.
+        """
+        extra = (1,) * (xy.ndim - 2)
+        column = (-1, *extra)
+        line = xy[..., 0] * self.normal[:, 0].reshape(column) + xy[..., 1] * self.normal[:, 1].reshape(column)
+        line = line - self.offset_m.reshape(column)
+        circle = np.hypot(xy[..., 0], xy[..., 1]) - self.radius_m.reshape(column)
+        return np.where(np.isnan(self.radius_m).reshape(column), line, circle)
+
+    def take(self, index: IntArray | BoolArray | slice) -> AcceptanceBoundary:
+        """Some of the samples."""
+        return AcceptanceBoundary(
+            normal=self.normal[index], offset_m=self.offset_m[index], radius_m=self.radius_m[index]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapInputs:
+    """What a model may see of N samples: everything at or before t_0, and how far to predict.
+
+    Attributes:
+        sample_id: (N,) unique text, stable between runs.
+        roles: which agent stands at each position of axis 1 of ``xy``; E and T come first.
+        role_is_vulnerable: (A,) bool, pedestrian or cyclist.
+        xy: (N, A, n_I, 2) positions at t_0 + j dt, j = 1 - n_I .. 0 [m]; NaN where an agent is absent.
+        distance: (N, 7, n_I) the 1D description in the order :data:`DISTANCES` [m].
+        num_predict: (N,) n_pred, steps of dt a model has to predict.
+        dt_s: spacing of input and output grids [s].
+        boundary: where T accepts.
+    """
+
+    sample_id: StrArray
+    roles: tuple[str, ...]
+    role_is_vulnerable: BoolArray
+    xy: FloatArray
+    distance: FloatArray
+    num_predict: IntArray
+    dt_s: float
+    boundary: AcceptanceBoundary
+
+    @property
+    def num_samples(self) -> int:
+        """N."""
+        return self.xy.shape[0]
+
+    @property
+    def num_input(self) -> int:
+        """n_I."""
+        return self.xy.shape[2]
+
+    def take(self, index: IntArray | BoolArray | slice) -> GapInputs:
+        """Some of the samples."""
+        return GapInputs(
+            sample_id=self.sample_id[index],
+            roles=self.roles,
+            role_is_vulnerable=self.role_is_vulnerable,
+            xy=self.xy[index],
+            distance=self.distance[index],
+            num_predict=self.num_predict[index],
+            dt_s=self.dt_s,
+            boundary=self.boundary.take(index),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapTruth:
+    """What really happened after t_0; all times are relative to t_0.
+
+    Attributes:
+        accepted: (N,) bool, a = (t_A < t_C).
+        t_accept_s: (N,) t_A - t_0, observed or projected.
+        t_close_s: (N,) t_C - t_0, observed or projected.
+        future_xy: (N, S, 2) positions of T at t_0 + j dt, j = 1 .. n_O [m]; NaN beyond n_O.
+        num_observed: (N,) n_O, steps with ground truth; metrics use these.
+    """
+
+    accepted: BoolArray
+    t_accept_s: FloatArray
+    t_close_s: FloatArray
+    future_xy: FloatArray
+    num_observed: IntArray
+
+    def take(self, index: IntArray | BoolArray | slice) -> GapTruth:
+        """Some of the samples."""
+        return GapTruth(
+            accepted=self.accepted[index],
+            t_accept_s=self.t_accept_s[index],
+            t_close_s=self.t_close_s[index],
+            future_xy=self.future_xy[index],
+            num_observed=self.num_observed[index],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapSamples:
+    """N samples of one dataset at one choice of prediction time and input length.
+
+    Attributes:
+        dataset: name of the extraction, e.g. ``"round"`` or ``"round_2v"``.
+        prediction_time: ``"initial"``, ``"constant"`` or ``"critical"``.
+        inputs: what models may see.
+        truth: what happened.
+        group: (N,) participant or target track; samples of one group are dependent.
+        location: (N,) site.
+        gap_at_acceptance_s: (N,) g_A = t_proj(t_A) - t_A; NaN for rejected samples. For the critical split.
+        t_open_s: (N,) t_S - t_0 (not positive).
+    """
+
+    dataset: str
+    prediction_time: str
+    inputs: GapInputs
+    truth: GapTruth
+    group: StrArray
+    location: StrArray
+    gap_at_acceptance_s: FloatArray
+    t_open_s: FloatArray
+
+    @property
+    def num_samples(self) -> int:
+        """N."""
+        return self.inputs.num_samples
+
+    def take(self, index: IntArray | BoolArray | slice) -> GapSamples:
+        """Some of the samples."""
+        return GapSamples(
+            dataset=self.dataset,
+            prediction_time=self.prediction_time,
+            inputs=self.inputs.take(index),
+            truth=self.truth.take(index),
+            group=self.group[index],
+            location=self.location[index],
+            gap_at_acceptance_s=self.gap_at_acceptance_s[index],
+            t_open_s=self.t_open_s[index],
+        )

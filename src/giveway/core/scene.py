@@ -1,0 +1,51 @@
+"""A recording or a log with what belongs to it: tracks, map, frame, provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from giveway.core.maps.lanes import LaneMap
+from giveway.core.tracks import Tracks
+
+
+def _empty() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a scene came from; enough to find and check the source again.
+
+    Attributes:
+        dataset: registered name of the adapter, or ``"simulation"``.
+        recording: identifier of the recording inside the dataset.
+        files: file name (relative to the data root) to SHA-256, for every file that was read.
+        notes: free text for people, e.g. repairs that were made.
+    """
+
+    dataset: str
+    recording: str
+    files: Mapping[str, str] = field(default_factory=_empty)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Traffic on a piece of road.
+
+    Attributes:
+        tracks: states of all agents.
+        road: lane map in the same frame, or None.
+        location: name of the site (``"DR_USA_Roundabout_FT"``, ``"0"``).
+        provenance: source files and their hashes.
+        attributes: dataset-specific extras with plain values (numbers, text, small arrays), e.g. ``frame_rate_hz``.
+    """
+
+    tracks: Tracks
+    road: LaneMap | None = None
+    location: str = ""
+    provenance: Provenance
+    attributes: Mapping[str, Any] = field(default_factory=_empty)

@@ -1,0 +1,17 @@
+"""Recordings: one adapter per file format, the canonical store, synthetic generators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveway.core.registry import Registry
+
+if TYPE_CHECKING:
+    from giveway.data.protocol import Dataset
+
+DATASETS: Registry[Dataset] = Registry(
+    "dataset",
+    {},
+    group="giveway.datasets",
+)
+"""Adapter instances by name."""

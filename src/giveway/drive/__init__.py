@@ -1,0 +1,1 @@
+"""Application: does a better prediction make a better drive?"""

@@ -1,0 +1,1 @@
+"""Application: does a human take the gap, when and how?"""

@@ -1,0 +1,1 @@
+"""Application: which traffic makes a planner fail although it could have coped?"""

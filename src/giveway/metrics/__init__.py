@@ -1,0 +1,1 @@
+"""Measures: a function and a fact sheet each."""

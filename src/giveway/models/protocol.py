@@ -1,0 +1,71 @@
+"""The contract between the benchmark and a predictor of gap acceptance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from giveway.core.predictions import OutputKind, Prediction
+from giveway.core.samples import GapInputs, GapSamples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictorInfo:
+    """What a predictor is and needs, known before any computing.
+
+    Attributes:
+        name: registered name, e.g. ``"LR_1D"``.
+        title: how tables print it; LaTeX mathematics without dollar signs, e.g. ``"LR_{1D}"``.
+        output: kind of prediction.
+        uses: ``"1d"`` reads ``GapInputs.distance``, ``"2d"`` reads ``GapInputs.xy``.
+        min_input: smallest n_I it can work with.
+        stochastic: whether predictions depend on the generator passed in.
+        references: citation keys or full references for ``giveway cite``.
+    """
+
+    name: str
+    title: str
+    output: OutputKind
+    uses: Literal["1d", "2d"]
+    min_input: int = 1
+    stochastic: bool = False
+    references: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class FittedGapPredictor(Protocol):
+    """Knows everything it learned; predicting does not change it."""
+
+    @property
+    def info(self) -> PredictorInfo:
+        """The same fact sheet as the predictor it came from."""
+        ...
+
+    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> Prediction:
+        """Predict every sample; the result of one sample must not depend on the others."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write everything needed to predict again, without pickles."""
+        ...
+
+
+@runtime_checkable
+class GapPredictor(Protocol):
+    """A recipe: hyper-parameters only, no learned state."""
+
+    @property
+    def info(self) -> PredictorInfo:
+        """Name, output kind and needs."""
+        ...
+
+    def fit(self, samples: GapSamples, rng: np.random.Generator) -> FittedGapPredictor:
+        """Learn from training samples."""
+        ...
+
+    def load(self, folder: Path) -> FittedGapPredictor:
+        """Read what :meth:`FittedGapPredictor.save` wrote."""
+        ...

@@ -1,0 +1,1 @@
+"""Planners behind one protocol."""

@@ -1,0 +1,1 @@
+"""gRPC server and client for outside predictors."""

@@ -1,0 +1,1 @@
+"""Run specification, executor and resumable store."""

@@ -1,0 +1,1 @@
+"""Resampling, tests and agreement coefficients."""

@@ -1,0 +1,1 @@
+"""Application: do people find it realistic, and do they agree?"""

@@ -1,0 +1,1 @@
+"""Public conformance checks and synthetic worlds."""

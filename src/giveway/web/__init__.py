@@ -1,0 +1,1 @@
+"""Study server: routes, templates, static files."""
