@@ -1,0 +1,133 @@
+"""A still picture of a scene: map, paths colored by speed, road users at one instant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.core.errors import MissingDependencyError
+from giveway.core.files import write_atomically
+from giveway.core.maps.lanes import LaneMap
+from giveway.core.scene import Scene
+from giveway.core.tracks import AgentKind
+from giveway.reports.player.document import DEFAULT_SIZE_M
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINE_STYLES = {
+    "curbstone": ("#55595e", 1.0),
+    "guard_rail": ("#55595e", 1.0),
+    "road_border": ("#55595e", 1.0),
+    "stop_line": ("#b3382c", 1.6),
+    "line_thick": ("#9b9fa4", 1.0),
+    "line_thin": ("#9b9fa4", 0.6),
+    "pedestrian_marking": ("#9b9fa4", 0.6),
+}
+"""Color and width [pt] of the line types that are drawn; others are left out."""
+
+MAX_PATH_POINTS = 400_000
+"""Longer recordings are thinned to about this many path points: more cannot be seen."""
+
+
+def draw_scene(scene: Scene, path: Path, *, at_s: float | None = None, title: str = "", dpi: int = 150) -> None:
+    """Write a picture of a scene (PNG, SVG or PDF by the suffix of ``path``).
+
+    Args:
+        scene: what to draw.
+        path: file to write; replaced only when the picture is complete.
+        at_s: instant at which road users are drawn as boxes; None takes the one with most of them.
+        title: heading.
+        dpi: resolution of PNG.
+
+    Raises:
+        MissingDependencyError: without matplotlib.
+    """
+    figure = scene_figure(scene, at_s=at_s, title=title)
+    with write_atomically(path) as temporary:
+        figure.savefig(temporary, dpi=dpi, format=path.suffix.lstrip(".") or "png")
+
+
+def scene_figure(scene: Scene, *, at_s: float | None = None, title: str = "") -> Figure:
+    """The figure that :func:`draw_scene` writes."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a picture") from error
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    axes: Any = figure.add_subplot()
+    if scene.road is not None:
+        _draw_map(axes, scene.road)
+    paths = _draw_paths(axes, scene)
+    _draw_boxes(axes, scene, _instant(scene, at_s))
+    axes.set_aspect("equal")
+    axes.set_xlabel("x [m]")
+    axes.set_ylabel("y [m]")
+    axes.set_title(title)
+    axes.autoscale_view()
+    if paths is not None:
+        figure.colorbar(paths, ax=axes, label="speed [m/s]", shrink=0.8)
+    return figure
+
+
+def _instant(scene: Scene, at_s: float | None) -> int:
+    tracks = scene.tracks
+    if at_s is None:
+        return int(tracks.observed.sum(axis=0).argmax())
+    return int(np.abs(tracks.time_s - at_s).argmin())
+
+
+def _draw_map(axes: Any, road: LaneMap) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    areas = [np.concatenate([lane.left, lane.right[::-1]]) for lane in road.lanes.values()]
+    axes.add_collection(PolyCollection(areas, facecolors="#ececea", edgecolors="#ececea", linewidths=0.5, zorder=0))
+    if road.keepouts:
+        axes.add_collection(PolyCollection(list(road.keepouts), facecolors="#d3e5d3", edgecolors="none", zorder=0.5))
+    for kind, (color, width) in LINE_STYLES.items():
+        for dashed in (False, True):
+            lines = [line.points for line in road.lines if line.type == kind and (line.subtype == "dashed") == dashed]
+            style = "dashed" if dashed else "solid"
+            axes.add_collection(LineCollection(lines, colors=color, linewidths=width, linestyles=style, zorder=1))
+
+
+def _draw_paths(axes: Any, scene: Scene) -> Any:
+    from matplotlib.collections import LineCollection
+
+    tracks = scene.tracks
+    every = max(1, int(np.ceil(tracks.observed.sum() / MAX_PATH_POINTS)))
+    xy, speed = tracks.xy[:, ::every], tracks.speed[:, ::every]
+    ends = np.stack([xy[:, :-1], xy[:, 1:]], axis=2).reshape(-1, 2, 2)
+    middle = ((speed[:, :-1] + speed[:, 1:]) / 2).ravel()
+    whole = ~np.isnan(ends).any(axis=(1, 2))
+    if not whole.any():
+        return None
+    lines = LineCollection(list(ends[whole]), array=middle[whole], cmap="viridis", linewidths=0.8, alpha=0.6, zorder=2)
+    fast = np.nanpercentile(middle[whole], 99) if np.isfinite(middle[whole]).any() else 1.0
+    lines.set_clim(0.0, max(float(fast), 1.0))
+    return axes.add_collection(lines)
+
+
+def _draw_boxes(axes: Any, scene: Scene, instant: int) -> None:
+    from matplotlib.collections import PolyCollection
+
+    tracks = scene.tracks
+    present = np.flatnonzero(tracks.observed[:, instant])
+    boxes: list[FloatArray] = []
+    colors: list[str] = []
+    for row in present:
+        kind = AgentKind(int(tracks.kind[row]))
+        size = np.where(np.isnan(tracks.size[row]), DEFAULT_SIZE_M[kind.is_vulnerable], tracks.size[row])
+        boxes.append(_corners(tracks.xy[row, instant], float(np.nan_to_num(tracks.heading[row, instant])), size))
+        colors.append("#009e73" if kind.is_vulnerable else "#d55e00")
+    axes.add_collection(PolyCollection(boxes, facecolors=colors, edgecolors="#222222", linewidths=0.6, zorder=3))
+
+
+def _corners(center: FloatArray, heading: float, size: FloatArray) -> FloatArray:
+    """(4, 2) corners of an oriented box."""
+    half = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) * size / 2
+    rotation = np.array([[np.cos(heading), -np.sin(heading)], [np.sin(heading), np.cos(heading)]])
+    return center + half @ rotation.T
