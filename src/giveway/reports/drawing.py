@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.boxes import Boxes, corners
 from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically
 from giveway.core.maps.lanes import LaneMap
@@ -114,20 +114,13 @@ def _draw_paths(axes: Any, scene: Scene) -> Any:
 def _draw_boxes(axes: Any, scene: Scene, instant: int) -> None:
     from matplotlib.collections import PolyCollection
 
-    tracks = scene.tracks
-    present = np.flatnonzero(tracks.observed[:, instant])
-    boxes: list[FloatArray] = []
-    colors: list[str] = []
-    for row in present:
-        kind = AgentKind(int(tracks.kind[row]))
-        size = np.where(np.isnan(tracks.size[row]), DEFAULT_SIZE_M[kind.is_vulnerable], tracks.size[row])
-        boxes.append(_corners(tracks.xy[row, instant], float(np.nan_to_num(tracks.heading[row, instant])), size))
-        colors.append("#009e73" if kind.is_vulnerable else "#d55e00")
-    axes.add_collection(PolyCollection(boxes, facecolors=colors, edgecolors="#222222", linewidths=0.6, zorder=3))
-
-
-def _corners(center: FloatArray, heading: float, size: FloatArray) -> FloatArray:
-    """(4, 2) corners of an oriented box."""
-    half = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) * size / 2
-    rotation = np.array([[np.cos(heading), -np.sin(heading)], [np.sin(heading), np.cos(heading)]])
-    return center + half @ rotation.T
+    now = scene.tracks.between(instant, instant + 1)
+    now = now.select(now.observed[:, 0])
+    vulnerable = np.array([AgentKind(int(kind)).is_vulnerable for kind in now.kind], dtype=bool)
+    defaults = np.array([DEFAULT_SIZE_M[bool(v)] for v in vulnerable]).reshape(-1, 2)
+    size = np.where(np.isnan(now.size), defaults, now.size)
+    shapes = corners(Boxes.of(now.xy[:, 0], np.nan_to_num(now.heading[:, 0]), size))
+    colors = np.where(vulnerable, "#009e73", "#d55e00")
+    axes.add_collection(
+        PolyCollection(list(shapes), facecolors=list(colors), edgecolors="#222222", linewidths=0.6, zorder=3)
+    )
