@@ -15,6 +15,7 @@ from giveway.core.errors import GivewayError, UnknownNameError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
+    "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
 }
 """Command or group name to import path and help line; kept here so that ``--help`` imports nothing else."""
 
