@@ -1,0 +1,22 @@
+"""Synthetic recordings in the file formats of the real datasets, each with its hidden truth.
+
+A generator is one module and one line in :data:`SYNTHESIZERS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveway.core.registry import Registry
+
+if TYPE_CHECKING:
+    from giveway.data.synthetic.protocol import Synthesizer
+
+SYNTHESIZERS: Registry[Synthesizer] = Registry(
+    "synthetic dataset",
+    {
+        "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",
+    },
+    group="giveway.synthesizers",
+)
+"""Generators by the name of the dataset whose files they imitate."""

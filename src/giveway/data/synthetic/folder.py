@@ -1,0 +1,114 @@
+"""Put a finished set of files into a folder: all or nothing, never at the expense of somebody else's files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from giveway.core.errors import UsageError
+
+RECORD = "synthetic.json"
+"""Names seed, parameters and every file that was written."""
+
+
+class ChosenFolder:
+    """A target folder that is filled through a temporary one beside it.
+
+    Args:
+        target: where the files shall be.
+        force: allow a folder that is not empty. Files of an earlier synthesis (listed in its
+            ``synthetic.json``) are replaced or removed, all others stay.
+
+    Raises:
+        UsageError: on entering, if the target is a file, is not empty or cannot be written.
+    """
+
+    def __init__(self, target: Path, *, force: bool) -> None:
+        self._target = target
+        self._force = force
+        self._staging: Path | None = None
+
+    @property
+    def staging(self) -> Path:
+        """The temporary folder to write into."""
+        if self._staging is None:
+            raise RuntimeError("enter the context first")
+        return self._staging
+
+    def __enter__(self) -> ChosenFolder:
+        target = self._target
+        if target.exists() and not target.is_dir():
+            raise UsageError("the output folder is a file", where=target, hint="choose another --out")
+        try:
+            if target.is_dir() and any(target.iterdir()) and not self._force:
+                raise UsageError(
+                    "the output folder is not empty",
+                    where=target,
+                    found=", ".join(sorted(p.name for p in target.iterdir())[:5]),
+                    hint="choose another --out, or --force to replace what an earlier synthesis wrote there",
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        except OSError as error:
+            raise UsageError("cannot write the output folder", where=target, found=error.strerror) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+
+    def publish(self, record: Mapping[str, Any]) -> tuple[int, int]:
+        """Write the record and move everything into place.
+
+        Returns:
+            Number of files (without the record) and their total size in bytes.
+        """
+        staging = self.staging
+        files = sorted(p for p in staging.rglob("*") if p.is_file())
+        names = [p.relative_to(staging).as_posix() for p in files]
+        num_bytes = sum(p.stat().st_size for p in files)
+        _write_durably(staging / RECORD, json.dumps({**record, "files": names}, indent=2) + "\n")
+        staging.chmod(0o755)
+        try:
+            if self._target.is_dir() and any(self._target.iterdir()):
+                self._merge(names)
+            else:
+                staging.rename(self._target)
+        except OSError as error:
+            raise UsageError("cannot write the output folder", where=self._target, found=error.strerror) from error
+        return len(files), num_bytes
+
+    def _merge(self, names: list[str]) -> None:
+        stale = set(_earlier_files(self._target)) - set(names)
+        for name in names:
+            path = self._target / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (self.staging / name).replace(path)
+        for name in sorted(stale):
+            (self._target / name).unlink(missing_ok=True)
+        (self.staging / RECORD).replace(self._target / RECORD)
+
+
+def _earlier_files(target: Path) -> list[str]:
+    try:
+        record: Any = json.loads((target / RECORD).read_text(encoding="utf-8"))
+        listed = [str(name) for name in record["files"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    inside = target.resolve()
+    return [name for name in listed if (target / name).resolve().is_relative_to(inside)]
+
+
+def _write_durably(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
