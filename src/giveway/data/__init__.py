@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 DATASETS: Registry[Dataset] = Registry(
     "dataset",
-    {},
+    {
+        "ind": "giveway.data.ind:IND",
+        "interaction": "giveway.data.interaction:INTERACTION",
+        "round": "giveway.data.round:ROUND",
+    },
     group="giveway.datasets",
 )
 """Adapter instances by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +11,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from giveway.core.scene import Scene
 
 Severity = Literal["error", "warning"]
+
+Progress = Callable[[int, int, str], None]
+"""Called with how many recordings are done, how many there are, and the one that comes next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,6 @@ class Dataset(Protocol):
         """
         ...
 
-    def verify(self, root: Path) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
         """Check everything below ``root`` and report all problems at once; never raises for bad content."""
         ...

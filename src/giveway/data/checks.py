@@ -1,0 +1,98 @@
+"""Checks of states that every recording must pass, whatever its format."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.data.assemble import StateRows
+from giveway.data.findings import Findings
+
+MAX_SPEED_MPS = 100.0
+"""Faster than any road user recorded; a damaged number is usually far beyond."""
+
+MAX_VELOCITY_MISMATCH_MPS = 10.0
+"""Recorded velocity against the difference of positions: 2.2 m/s is the largest in 4.4 million INTERACTION rows."""
+
+COORDINATE_LIMIT_M = 1e7
+"""Largest coordinate of any frame in use (UTM northing)."""
+
+
+def check_motion(rows: StateRows, frame_rate_hz: float, findings: Findings, *, columns: tuple[str, str]) -> bool:
+    """Positions must not jump and must fit the recorded velocities.
+
+    Args:
+        rows: states of one file.
+        frame_rate_hz: to turn steps into speeds.
+        findings: where problems go. A jump is an error, a velocity that does not fit is a warning.
+        columns: names of the x position and the x velocity column, for messages.
+
+    Returns:
+        False if an error was found.
+    """
+    step = np.diff(rows.frame)
+    inner = rows.inner & (step > 0)
+    dt_s = np.where(inner, step, 1) / frame_rate_hz
+    speed_x, speed_y = np.diff(rows.x) / dt_s, np.diff(rows.y) / dt_s
+    speed = np.hypot(speed_x, speed_y)
+    jumps = np.flatnonzero(inner & (speed > MAX_SPEED_MPS)) + 1
+    if jumps.size:
+        findings.rows(
+            f"the position jumps faster than {MAX_SPEED_MPS:g} m/s",
+            rows.file,
+            rows.lines(jumps),
+            column=columns[0],
+            values=[f"{np.hypot(rows.x[r] - rows.x[r - 1], rows.y[r] - rows.y[r - 1]):.3f} m" for r in jumps.tolist()],
+            hint="a coordinate is damaged; get the file again",
+        )
+        return False
+    mismatch = np.hypot(speed_x - rows.vx[1:], speed_y - rows.vy[1:])
+    odd = np.flatnonzero(inner & (step == 1) & (mismatch > MAX_VELOCITY_MISMATCH_MPS)) + 1
+    findings.rows(
+        f"velocity and change of position differ by more than {MAX_VELOCITY_MISMATCH_MPS:g} m/s",
+        rows.file,
+        rows.lines(odd),
+        column=columns[1],
+        values=[f"{mismatch[r - 1]:.2f} m/s" for r in odd.tolist()],
+        severity="warning",
+    )
+    return True
+
+
+def check_constant(values: FloatArray, rows: StateRows, column: str, findings: Findings) -> bool:
+    """Whether a per-agent quantity that is repeated on every row stays the same inside each track.
+
+    Args:
+        values: (R,) in the order of ``rows``.
+        rows: states of one file.
+        column: for messages.
+        findings: where problems go.
+    """
+    changed = np.flatnonzero(rows.inner & (values[1:] != values[:-1])) + 1
+    changed = changed[~(np.isnan(values[changed]) & np.isnan(values[changed - 1]))]
+    findings.rows(
+        "the value changes inside a track",
+        rows.file,
+        rows.lines(changed),
+        column=column,
+        values=[f"{values[r]:g} after {values[r - 1]:g}" for r in changed.tolist()],
+        hint="the file is damaged; get it again",
+    )
+    return not changed.size
+
+
+def check_sizes(rows: StateRows, findings: Findings, *, columns: tuple[str, str]) -> bool:
+    """Lengths and widths must be positive; NaN means that the source gives none."""
+    fine = True
+    for axis, column in enumerate(columns):
+        bad = np.flatnonzero(rows.size[:, axis] <= 0)
+        fine = fine and not bad.size
+        findings.rows(
+            "a size is zero or negative",
+            rows.file,
+            rows.lines(rows.grouping.offsets[bad]),
+            column=column,
+            values=rows.size[bad, axis],
+            hint="give the real size, or remove the track",
+        )
+    return fine

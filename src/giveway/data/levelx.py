@@ -1,0 +1,230 @@
+"""The three-file format of levelXdata's drone recordings, shared by rounD and inD.
+
+Formats: Krajewski et al., "The rounD Dataset", ITSC 2020; Bock et al., "The inD Dataset", IV 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import AgentKind
+from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
+from giveway.data.checks import check_constant, check_motion, check_sizes
+from giveway.data.findings import Findings, relative_name
+from giveway.data.layout import first_line, no_recordings
+from giveway.data.levelx_files import RECORDING_META, SUFFIXES, TRACKS, TRACKS_META, peek, triples
+from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
+from giveway.data.tables import Table, line_of, read_table
+from giveway.data.verification import summarize, verify_recordings
+
+SCENE_ATTRIBUTES = {
+    "speedLimit": "speed_limit_mps",
+    "weekday": "weekday",
+    "startTime": "start_hour",
+    "latLocation": "latitude",
+    "lonLocation": "longitude",
+    "xUtmOrigin": "x_utm_origin_m",
+    "yUtmOrigin": "y_utm_origin_m",
+    "orthoPxToMeter": "ortho_px_to_meter",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelXDataset:
+    """Adapter of one dataset in this format.
+
+    Attributes:
+        info: fact sheet.
+        kinds: class name to kind.
+        sizeless: kinds whose size the dataset writes as zero because it has none; read as NaN.
+        elsewhere: class name to the dataset it belongs to, for the hint when folders are mixed up.
+    """
+
+    info: DatasetInfo
+    kinds: Mapping[str, AgentKind]
+    sizeless: frozenset[AgentKind] = frozenset()
+    elsewhere: Mapping[str, str]
+
+    def recognizes(self, root: Path) -> bool:
+        """Whether a triple below the root has our header and, where it tells, our classes."""
+        for paths in triples(root).values():
+            if "tracks" in paths and _is_ours(paths["tracks"]):
+                return set(peek(paths.get("meta"), "class")) <= set(self.kinds)
+        return False
+
+    def recordings(self, root: Path) -> Sequence[Recording]:
+        """All complete triples in the root or its ``data`` folder."""
+        found = [
+            Recording(
+                dataset=self.info.name,
+                id=number,
+                root=root,
+                files=paths,
+                location=next(iter(peek(paths.get("recording"), "locationId")), ""),
+            )
+            for number, paths in triples(root).items()
+            if "tracks" in paths and not first_line(paths["tracks"]).startswith("frame,id")
+        ]
+        if not found:
+            raise no_recordings(self.info, root)
+        return found
+
+    def scenes(self, recording: Recording) -> Iterator[Scene]:
+        """The one scene of a recording."""
+        content = self._read(recording, Findings(recording.root))
+        assert content is not None  # strict findings raise instead
+        rows, meta, tables = content
+        rate = float(meta.floats("frameRate")[0])
+        attributes = {name: meta.frame.get_column(column)[0] for column, name in SCENE_ATTRIBUTES.items()}
+        yield Scene(
+            tracks=tracks_from_rows([rows], frame_rate_hz=rate),
+            location=str(meta.ints("locationId")[0]),
+            provenance=Provenance(
+                dataset=self.info.name,
+                recording=recording.id,
+                files={relative_name(table.path, recording.root): table.sha256 for table in tables},
+            ),
+            attributes={"frame_rate_hz": rate, "first_frame": int(rows.frame.min()), **attributes},
+        )
+
+    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+        """Check every file below the root."""
+        return verify_recordings(self, root, self._check, version="1.0", progress=progress)
+
+    def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
+        content = self._read(recording, findings)
+        if content is None:
+            return None
+        rows, meta, _ = content
+        return summarize(recording, [rows], frame_rate_hz=float(meta.floats("frameRate")[0]))
+
+    def _read(self, recording: Recording, findings: Findings) -> tuple[StateRows, Table, list[Table]] | None:
+        forms = {"recording": RECORDING_META, "meta": TRACKS_META, "tracks": TRACKS}
+        tables: list[Table] = []
+        for role, form in forms.items():
+            if role not in recording.files:
+                findings.error(
+                    "a file of the recording is missing",
+                    recording.files["tracks"].with_name(f"{recording.id}_{SUFFIXES[role]}.csv"),
+                    hint="unpack the archive again",
+                )
+                continue
+            table = read_table(recording.files[role], form, findings)
+            if table is not None:
+                tables.append(table)
+        if len(tables) < len(forms):
+            return None
+        meta, tracks_meta, tracks = tables
+        rows = self._rows(meta, tracks_meta, tracks, findings)
+        return None if rows is None else (rows, meta, tables)
+
+    def _rows(self, meta: Table, tracks_meta: Table, tracks: Table, findings: Findings) -> StateRows | None:
+        before = findings.num_errors
+        frame = tracks.ints("frame")
+        grouping = group_rows(tracks.ints("trackId"), frame, tracks.path, findings, columns=("trackId", "frame"))
+        kinds = self._kinds(tracks_meta, findings)
+        if grouping is None or kinds is None or not _same_tracks(meta, tracks_meta, tracks, grouping, findings):
+            return None
+        length, width = tracks.floats("length"), tracks.floats("width")
+        firsts = grouping.first_rows
+        size = np.stack([length[firsts], width[firsts]], axis=1)
+        rows = StateRows(
+            file=tracks.path,
+            grouping=grouping,
+            frame=frame,
+            x=tracks.floats("xCenter"),
+            y=tracks.floats("yCenter"),
+            heading=np.radians(tracks.floats("heading")),
+            vx=tracks.floats("xVelocity"),
+            vy=tracks.floats("yVelocity"),
+            size=self._without_zeros(size, kinds),
+            kind=kinds,
+        )
+        check_constant(length, rows, "length", findings)
+        check_constant(width, rows, "width", findings)
+        check_sizes(rows, findings, columns=("length", "width"))
+        check_motion(rows, float(meta.floats("frameRate")[0]), findings, columns=("xCenter", "xVelocity"))
+        return rows if findings.num_errors == before else None
+
+    def _without_zeros(self, size: FloatArray, kinds: IntArray) -> FloatArray:
+        sizeless = np.isin(kinds, [int(kind) for kind in self.sizeless])
+        return np.where(sizeless[:, None] & (size == 0), np.nan, size)
+
+    def _kinds(self, tracks_meta: Table, findings: Findings) -> IntArray | None:
+        names = tracks_meta.text("class").to_list()
+        bad = np.array([index for index, name in enumerate(names) if name not in self.kinds], dtype=np.int64)
+        if bad.size:
+            owner = self.elsewhere.get(names[int(bad[0])])
+            hint = f"this looks like {owner}: --dataset {owner}" if owner else f"known: {', '.join(self.kinds)}"
+            findings.rows(
+                "unknown class of road user",
+                tracks_meta.path,
+                line_of(bad),
+                column="class",
+                values=[names[index] for index in bad.tolist()],
+                hint=hint,
+            )
+            return None
+        return np.array([int(self.kinds[name]) for name in names], dtype=np.int64)
+
+
+def _is_ours(tracks: Path) -> bool:
+    return first_line(tracks).startswith("recordingId,trackId,frame")
+
+
+def _same_tracks(meta: Table, tracks_meta: Table, tracks: Table, grouping: Grouping, findings: Findings) -> bool:
+    """Whether the three files speak of the same tracks over the same frames; this is how a truncated file shows."""
+    fine = True
+    listed, written = tracks_meta.ints("trackId"), grouping.ids
+    announced = int(meta.ints("numTracks")[0])
+    hint = "one of the files is cut short or belongs to another recording; get them again"
+    if announced != len(listed):
+        fine = False
+        findings.error(
+            "numTracks differs from the rows of tracksMeta",
+            meta.path,
+            line=2,
+            column="numTracks",
+            found=f"{announced}, but {len(listed)} rows",
+            hint=hint,
+        )
+    if not np.array_equal(listed.astype(np.str_), written):
+        differing = np.flatnonzero(listed[: len(written)].astype(np.str_) != written[: len(listed)])
+        index = int(differing[0]) if differing.size else min(len(listed), len(written))
+        found = (
+            f"{len(listed)} tracks listed, {len(written)} in {tracks.path.name}, differing from entry {index + 1} on"
+        )
+        findings.error(
+            "tracksMeta lists other tracks than the tracks file",
+            tracks_meta.path,
+            line=min(index, len(listed) - 1) + 2,
+            column="trackId",
+            found=found,
+            hint=hint,
+        )
+        return False
+    frame = tracks.ints("frame")
+    actual = {
+        "initialFrame": frame[grouping.offsets[:-1]],
+        "finalFrame": frame[grouping.offsets[1:] - 1],
+        "numFrames": np.diff(grouping.offsets),
+    }
+    for column, values in actual.items():
+        stated = tracks_meta.ints(column)
+        bad = np.flatnonzero(stated != values)
+        fine = fine and not bad.size
+        findings.rows(
+            "tracksMeta does not fit the tracks file",
+            tracks_meta.path,
+            line_of(bad),
+            column=column,
+            values=[f"{stated[i]}, but {values[i]} in {tracks.path.name}" for i in bad.tolist()],
+            hint=hint,
+        )
+    return fine

@@ -1,0 +1,293 @@
+"""Delimited text to columns: fast when the file is right, exact about the first cell that is not.
+
+polars parses; then everything it lets through silently is checked: cells missing at the end of a line, surplus cells,
+empty cells, NaN and infinities, values outside the range a format allows. Only if something is wrong does
+:mod:`giveway.data.cells` look again, cell by cell, for the line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+import polars as pl
+
+from giveway.core.arrays import FloatArray, IntArray, StrArray
+from giveway.core.errors import DataError
+from giveway.data.cells import report_bad_cells
+from giveway.data.findings import Findings
+from giveway.data.fingerprints import sha256_of_bytes
+from giveway.data.headers import check_header, decode_header
+
+ColumnType = Literal["int", "float", "text"]
+POLARS_TYPES: Mapping[ColumnType, pl.DataType | type[pl.DataType]] = {
+    "int": pl.Int64,
+    "float": pl.Float64,
+    "text": pl.String,
+}
+COUNT_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What a reader needs of one column.
+
+    Attributes:
+        name: header cell.
+        type: integers are never read through floats.
+        optional: the column may be absent.
+        nullable: cells may be empty; read as NaN (float) or null (text).
+        low: smallest allowed value.
+        high: largest allowed value.
+        unit: for messages.
+    """
+
+    name: str
+    type: ColumnType = "float"
+    optional: bool = False
+    nullable: bool = False
+    low: float = -np.inf
+    high: float = np.inf
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFormat:
+    """A kind of delimited file.
+
+    Attributes:
+        columns: what is read; anything else in the file is left alone.
+        header: all columns in the order of the published format; empty if unknown. A different order is only a warning,
+            because columns are read by name.
+        separator: one character.
+        newline_required: a last line without line break is an error, otherwise a warning; a file that was cut in the
+            middle of a line looks like that.
+        windows_end_optional: with Windows line ends the last one may be missing without remark.
+        rename: header cell to the name used in ``columns``, for formats that exist in variants.
+    """
+
+    columns: tuple[Column, ...]
+    header: tuple[str, ...] = ()
+    separator: str = ","
+    newline_required: bool = True
+    windows_end_optional: bool = False
+    rename: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Columns of one file.
+
+    Attributes:
+        path: the file.
+        frame: columns that were asked for and are there.
+        header: all header cells of the file.
+        sha256: of the file's bytes.
+    """
+
+    path: Path
+    frame: pl.DataFrame
+    header: tuple[str, ...]
+    sha256: str
+
+    @property
+    def num_rows(self) -> int:
+        """Data lines."""
+        return self.frame.height
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.frame.columns
+
+    def ints(self, name: str) -> IntArray:
+        """(rows,) integer column."""
+        return cast(IntArray, self.frame.get_column(name).to_numpy())
+
+    def floats(self, name: str) -> FloatArray:
+        """(rows,) float column; NaN where a nullable cell is empty."""
+        return cast(FloatArray, self.frame.get_column(name).to_numpy())
+
+    def text(self, name: str) -> pl.Series:
+        """(rows,) text column."""
+        return self.frame.get_column(name)
+
+    def strings(self, name: str) -> StrArray:
+        """(rows,) text column as an array; for short tables."""
+        return np.array(self.frame.get_column(name).to_list(), dtype=np.str_)
+
+
+def header_of(text: str) -> tuple[str, ...]:
+    """Column names from a comma-separated header line."""
+    return tuple(text.split(","))
+
+
+def line_of(row: int | IntArray) -> IntArray:
+    """1-based line of a 0-based data row; holds because a readable file has one header line and no empty ones."""
+    return np.asarray(row, dtype=np.int64) + 2
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole file.
+
+    Raises:
+        DataError: if it cannot be opened.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """What to tell a user whose file or folder the system will not open."""
+    if isinstance(error, PermissionError):
+        return DataError(
+            "no permission to read", where=path, found=error.strerror or error, hint=f"chmod -R u+rX '{path}'"
+        )
+    return DataError("cannot read", where=path, found=error.strerror or error, hint="check the path and the disk")
+
+
+def read_table(path: Path, form: TableFormat, findings: Findings) -> Table | None:
+    """Parse a delimited file.
+
+    Args:
+        path: file to read.
+        form: what to expect.
+        findings: where problems go.
+
+    Returns:
+        None if the file cannot be used (only when ``findings`` collects; in strict mode the problem is raised).
+
+    Raises:
+        FileFormatError: in strict mode, naming line and column.
+        DataError: in strict mode, if the file cannot be opened.
+    """
+    try:
+        data = read_bytes(path)
+    except DataError as error:
+        if findings.strict:
+            raise
+        findings.error(error.what, path, found=error.found, hint=error.hint)
+        return None
+    return parse_table(data, path, form, findings)
+
+
+def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) -> Table | None:
+    """As :func:`read_table`, for bytes that are in memory already; ``path`` is for messages."""
+    header = decode_header(data, path, form.separator, findings)
+    if header is None:
+        return None
+    names = tuple(form.rename.get(cell, cell) for cell in header)
+    if not check_header(names, path, form, findings):
+        return None
+    wanted = [column for column in form.columns if column.name in names]
+    frame = _parse(data, names, wanted, form)
+    if frame is None:
+        report_bad_cells(data, names, wanted, form.separator, path, findings)
+        return None
+    if frame.height == 0:
+        findings.error(
+            "the file has a header and no rows", path, line=1, found="no rows", hint="get the file again; it is empty"
+        )
+        return None
+    _check_ending(data, path, form, findings)
+    if not _in_range(frame, wanted, path, findings):
+        return None
+    return Table(path=path, frame=frame, header=header, sha256=sha256_of_bytes(data))
+
+
+def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat) -> pl.DataFrame | None:
+    """The frame, or None if any wanted cell or any line is not as it must be."""
+    types = {column.name: POLARS_TYPES[column.type] for column in wanted}
+    # Surplus columns may share a name; only the wanted ones are known to be unique.
+    unique = [name if name in types else f"{index}:{name}" for index, name in enumerate(names)]
+    last = unique[-1]
+    try:
+        frame = pl.read_csv(
+            data,
+            has_header=False,
+            skip_rows=1,
+            separator=form.separator,
+            schema={name: types.get(name, pl.String) for name in unique},
+            columns=[index for index, name in enumerate(unique) if name in types or name == last],
+            quote_char=None,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    # polars fills short lines with nulls and drops surplus cells of columns it was not asked for. A wrong total of
+    # separators shows surplus cells, unless short lines make up for them; those show as nulls in the last column.
+    num_lines = frame.height + 1
+    if _count(data, form.separator) != num_lines * (len(names) - 1):
+        return None
+    if frame.get_column(last).null_count() and not _lines_are_even(data, form.separator, len(names)):
+        return None
+    for column in wanted:
+        series = frame.get_column(column.name)
+        if series.null_count() and not column.nullable:
+            return None
+        if column.type == "float":
+            if column.nullable:
+                if not bool(series.drop_nulls().is_finite().all()):
+                    return None
+                frame = frame.with_columns(series.fill_null(float("nan")))
+            elif not bool(series.is_finite().all()):
+                return None
+    return frame.select([column.name for column in wanted])
+
+
+def _count(data: bytes, separator: str) -> int:
+    array = np.frombuffer(data, dtype=np.uint8)
+    code = ord(separator)
+    return sum(
+        int(np.count_nonzero(array[start : start + COUNT_CHUNK] == code)) for start in range(0, len(array), COUNT_CHUNK)
+    )
+
+
+def _lines_are_even(data: bytes, separator: str, num_cells: int) -> bool:
+    """Whether every line has as many cells as the header."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero(array == ord("\n"))
+    starts = np.concatenate([[0], ends + 1])
+    starts = starts[starts < len(array)]
+    per_line = np.add.reduceat((array == ord(separator)).astype(np.uint8), starts, dtype=np.int64)
+    return bool((per_line == num_cells - 1).all())
+
+
+def _check_ending(data: bytes, path: Path, form: TableFormat, findings: Findings) -> None:
+    """Refuse a file that ends inside a line."""
+    if data.endswith(b"\n") or (form.windows_end_optional and b"\r\n" in data[:65536]):
+        return
+    report = findings.error if form.newline_required else findings.warning
+    report(
+        "the last line has no line break, so the file may be cut short",
+        path,
+        line=data.count(b"\n") + 1,
+        column=form.columns[-1].name,
+        found=repr(data[data.rfind(b"\n") + 1 :][-60:].decode(errors="replace")),
+        hint="get the file again; if you know that it is whole, add a line break at its end",
+    )
+
+
+def _in_range(frame: pl.DataFrame, wanted: list[Column], path: Path, findings: Findings) -> bool:
+    fine = True
+    for column in wanted:
+        if column.type == "text" or (np.isneginf(column.low) and np.isposinf(column.high)):
+            continue
+        values = frame.get_column(column.name).to_numpy()
+        # NaN compares false on purpose: an allowed empty cell is in range.
+        outside = (values < column.low) | (values > column.high)
+        if outside.any():
+            fine = False
+            rows = np.flatnonzero(outside)
+            limits = f"{column.low:g} to {column.high:g} {column.unit}".strip()
+            findings.rows(
+                f"value outside the possible range {limits}",
+                path,
+                line_of(rows),
+                column=column.name,
+                values=values[rows],
+                hint="get the file again; if the value is real, the file is not of this format",
+            )
+    return fine

@@ -1,0 +1,102 @@
+"""Small files in the published formats, written by hand so that the readers have an independent opposite."""
+
+from pathlib import Path
+
+import pytest
+
+INTERACTION_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
+PEDESTRIAN_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy"
+
+
+def interaction_lines(tracks=((1, 1, 5), (2, 3, 6))):
+    """Track t drives along x at 5 m/s in its own lane; entries are (id, first frame, last frame)."""
+    lines = [INTERACTION_HEADER]
+    for track, first, last in tracks:
+        lines += [
+            f"{track},{k},{100 * k},car,{1000 + 0.5 * k:.3f},{990 + 4 * track:.3f},5.0,0.0,0.0,4.5,1.8"
+            for k in range(first, last + 1)
+        ]
+    return lines
+
+
+def pedestrian_lines():
+    return [PEDESTRIAN_HEADER, *(f"P4,{k},{100 * k},pedestrian/bicycle,1010.0,{980 + 0.1 * k},0.0,1.0" for k in (4, 5))]
+
+
+def write_lines(path: Path, lines, *, end="\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((end.join(lines) + end).encode())
+    return path
+
+
+@pytest.fixture
+def interaction_root(tmp_path):
+    """One site with one recording of two cars and a pedestrian; no map."""
+    site = tmp_path / "recorded_trackfiles" / "DR_TEST_Merging_A"
+    write_lines(site / "vehicle_tracks_000.csv", interaction_lines())
+    write_lines(site / "pedestrian_tracks_000.csv", pedestrian_lines())
+    return tmp_path
+
+
+ROUND_RECORDING = (
+    "recordingId,locationId,frameRate,speedLimit,weekday,startTime,duration,numTracks,numVehicles,numVRUs,"
+    "latLocation,lonLocation,xUtmOrigin,yUtmOrigin,orthoPxToMeter"
+)
+ROUND_META = "recordingId,trackId,initialFrame,finalFrame,numFrames,width,length,class"
+ROUND_TRACKS = (
+    "recordingId,trackId,frame,trackLifetime,xCenter,yCenter,heading,width,length,xVelocity,yVelocity,"
+    "xAcceleration,yAcceleration,lonVelocity,latVelocity,lonAcceleration,latAcceleration"
+)
+
+
+def levelx_files(tracks, *, decimals=4):
+    """Lines of the three files; entries are (class, first frame, last frame, length, width), all driving along +y."""
+    d = decimals
+    meta, rows = [ROUND_META], [ROUND_TRACKS]
+    for number, (kind, first, last, length, width) in enumerate(tracks):
+        meta.append(f"0,{number},{first},{last},{last - first + 1},{width:.{d}f},{length:.{d}f},{kind}")
+        for k in range(first, last + 1):
+            values = [80 + 4 * number, -60 + 0.2 * k, 90, width, length, 0, 5, 0, 0, 5, 0, 0, 0]
+            rows.append(f"0,{number},{k},{k - first}," + ",".join(f"{v:.{d}f}" for v in values))
+    recording = [
+        ROUND_RECORDING,
+        f"0,1,25,13.8889,tuesday,7,1028.6400,{len(tracks)},{len(tracks)},0,50.7906,6.0599,292669.4681,5630731.7040,"
+        "0.01480983298809042",
+    ]
+    return {"recordingMeta": recording, "tracksMeta": meta, "tracks": rows}
+
+
+def write_levelx(root: Path, tracks, *, number="00", decimals=4) -> Path:
+    for suffix, lines in levelx_files(tracks, decimals=decimals).items():
+        write_lines(root / "data" / f"{number}_{suffix}.csv", lines)
+    return root
+
+
+@pytest.fixture
+def round_root(tmp_path):
+    return write_levelx(tmp_path, [("car", 0, 9, 4.0, 2.0), ("bicycle", 3, 6, 1.8, 0.6), ("trailer", 5, 12, 8.0, 2.5)])
+
+
+@pytest.fixture
+def ind_root(tmp_path):
+    tracks = [("car", 0, 9, 4.0, 2.0), ("pedestrian", 3, 6, 0.0, 0.0), ("truck_bus", 5, 12, 12.0, 2.5)]
+    return write_levelx(tmp_path, tracks, decimals=5)
+
+
+@pytest.fixture
+def edit():
+    """Change one cell (or a whole line) of a file; lines are 1-based, cells 0-based."""
+
+    def change(path: Path, *, line: int, cell: int | None = None, value: str | None = None, separator=","):
+        lines = path.read_text().splitlines()
+        if value is None:
+            del lines[line - 1]
+        elif cell is None:
+            lines[line - 1] = value
+        else:
+            cells = lines[line - 1].split(separator)
+            cells[cell] = value
+            lines[line - 1] = separator.join(cells)
+        path.write_text("\n".join(lines) + "\n")
+
+    return change
