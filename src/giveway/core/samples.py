@@ -117,6 +117,7 @@ class GapTruth:
         t_close_s: (N,) t_C - t_0, observed or projected.
         future_xy: (N, S, 2) positions of T at t_0 + j dt, j = 1 .. n_O [m]; NaN beyond n_O.
         num_observed: (N,) n_O, steps with ground truth; metrics use these.
+        dt_s: spacing of the output grid [s]; the same as in the inputs.
     """
 
     accepted: BoolArray
@@ -124,6 +125,7 @@ class GapTruth:
     t_close_s: FloatArray
     future_xy: FloatArray
     num_observed: IntArray
+    dt_s: float = 0.2
 
     def take(self, index: IntArray | BoolArray | slice) -> GapTruth:
         """Some of the samples."""
@@ -133,6 +135,7 @@ class GapTruth:
             t_close_s=self.t_close_s[index],
             future_xy=self.future_xy[index],
             num_observed=self.num_observed[index],
+            dt_s=self.dt_s,
         )
 
 

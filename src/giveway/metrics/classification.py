@@ -1,0 +1,142 @@
+"""Accept or reject: measures of a decision made by comparing p with a threshold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray
+from giveway.metrics.metric import score_metric
+
+NUM_THRESHOLDS = 51
+"""Thresholds tried for the accuracy: 0, 0.02, ..., 1."""
+
+BENCHMARK = "Schumann, Kober, Zgonnikov 2023 (benchmark)"
+TINY = 1e-9
+
+
+@score_metric(
+    name="accuracy",
+    title="Accuracy",
+    formula="max over 51 thresholds tau of the share of samples with [p > tau] = a",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    version=1,
+    reference=f"{BENCHMARK}. Optimistic, as the threshold is chosen on the test samples.",
+)
+def accuracy(accepted: BoolArray, p: FloatArray) -> float:
+    """Share of right decisions at the best of 51 thresholds.
+
+    Returns:
+        NaN without samples; defined with one class only.
+    """
+    if accepted.size == 0:
+        return math.nan
+    correct, _ = _best_threshold(accepted, p)
+    return correct / accepted.size
+
+
+@score_metric(
+    name="miss_rate",
+    title="Miss rate",
+    formula="share of accepted samples with p <= tau, tau the first threshold with the highest accuracy",
+    unit="",
+    better="lower",
+    range=(0.0, 1.0),
+    version=1,
+    reference=f"{BENCHMARK}, eq. 7, which prints the opposite inequality.",
+)
+def miss_rate(accepted: BoolArray, p: FloatArray) -> float:
+    """Share of accepted gaps that are predicted as rejected at the most accurate threshold.
+
+    Returns:
+        NaN without accepted samples.
+    """
+    if not accepted.any():
+        return math.nan
+    _, threshold = _best_threshold(accepted, p)
+    return float(np.mean(p[accepted] <= threshold))
+
+
+@score_metric(
+    name="tnr_pr",
+    title="TNR-PR",
+    formula="share of rejected samples with p < theta, theta = min of p over accepted samples",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    version=1,
+    reference="Schumann et al. 2023 (supplement), eq. 24, with the number of rejected samples in the denominator "
+    "(the equation prints the number of all samples; benchmark and code use the rejected ones).",
+    prediction_times=("critical",),
+)
+def tnr_pr(accepted: BoolArray, p: FloatArray) -> float:
+    """True negative rate at perfect recall; a rejected sample tied with the least accepted one is a false alarm.
+
+    A predictor without information scores 1 / (N_A + 1) on average. One accepted sample with p = 0 forces 0.
+
+    Returns:
+        NaN if only one class is present.
+    """
+    if not accepted.any() or accepted.all():
+        return math.nan
+    return _share_below(p[~accepted], float(p[accepted].min()))
+
+
+@score_metric(
+    name="tnr_pr_10",
+    title="TNR-PR (10 %)",
+    formula="share of rejected samples with p < theta, theta = 0.1-quantile of p over accepted samples",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    version=1,
+    reference="Variant of TNR-PR that a single accepted sample cannot decide; quantile with linear interpolation.",
+)
+def tnr_pr_10(accepted: BoolArray, p: FloatArray) -> float:
+    """TNR-PR with the tenth of the accepted samples with the least p left out of account.
+
+    Returns:
+        NaN if only one class is present.
+    """
+    if not accepted.any() or accepted.all():
+        return math.nan
+    return _share_below(p[~accepted], float(np.quantile(p[accepted], 0.1)))
+
+
+@score_metric(
+    name="tnr_at_90",
+    title="TNR at 90 % recall",
+    formula="share of rejected samples with p < theta, theta = largest score with #{accepted: p >= theta} >= 0.9 N_A",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    version=1,
+    reference=f"{BENCHMARK}; theta is a score that occurs, so recall is never below 0.9.",
+)
+def tnr_at_90(accepted: BoolArray, p: FloatArray) -> float:
+    """True negative rate at the strictest threshold that still finds nine of ten accepted gaps.
+
+    Returns:
+        NaN if only one class is present.
+    """
+    if not accepted.any() or accepted.all():
+        return math.nan
+    ordered = np.sort(p[accepted])
+    may_miss = math.floor(0.1 * ordered.size + TINY)
+    return _share_below(p[~accepted], float(ordered[may_miss]))
+
+
+def _best_threshold(accepted: BoolArray, p: FloatArray) -> tuple[int, float]:
+    """Most right decisions, and the first threshold that reaches them."""
+    thresholds = np.linspace(0.0, 1.0, NUM_THRESHOLDS)
+    hits = np.count_nonzero(accepted) - np.searchsorted(np.sort(p[accepted]), thresholds, side="right")
+    rejections = np.searchsorted(np.sort(p[~accepted]), thresholds, side="right")
+    best = int(np.argmax(hits + rejections))
+    return int(hits[best] + rejections[best]), float(thresholds[best])
+
+
+def _share_below(p: FloatArray, threshold: float) -> float:
+    return float(np.mean(p < threshold))

@@ -1,0 +1,91 @@
+"""What happens inside a worker: evaluate one job, write its result, say how it went."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from giveway.core.errors import ConfigError
+from giveway.runs.artifacts import Artifacts
+from giveway.runs.cells import Cell, CellResult
+from giveway.runs.executor import CellContext, Job, Outcome
+from giveway.runs.files import DiskFullError
+from giveway.runs.records import encode_result, failure_of
+from giveway.runs.store import Store
+
+Evaluation = Callable[[Cell, CellContext], CellResult]
+
+_stores: dict[str, Store] = {}
+
+
+def load_function(path: str) -> Evaluation:
+    """The evaluation named ``"package.module:function"``.
+
+    Raises:
+        ConfigError: if there is no such function.
+    """
+    module, _, attribute = path.partition(":")
+    try:
+        function: Any = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            "cannot import the evaluation of a run",
+            where=path,
+            found=error,
+            hint="name it as 'package.module:function', importable on every worker",
+        ) from error
+    return cast(Evaluation, function)
+
+
+def work(job: Job) -> Outcome:
+    """Evaluate a job; whatever its code raises becomes a failed outcome, never an exception here."""
+    started, cpu = time.perf_counter(), time.process_time()
+    failure = payload = None
+    status = "done"
+    try:
+        payload = _evaluate(job)
+    except DiskFullError as error:
+        status, failure = "full", failure_of(job.cell, error, attempts=job.attempt)
+    except (Exception, SystemExit) as error:
+        status, failure = "failed", failure_of(job.cell, error, attempts=job.attempt)
+    return Outcome(
+        key=job.cell.key,
+        status=status,
+        wall_s=time.perf_counter() - started,
+        cpu_s=time.process_time() - cpu,
+        host=platform.node(),
+        pid=os.getpid(),
+        attempt=job.attempt,
+        failure=failure,
+        payload=payload,
+    )
+
+
+def _evaluate(job: Job):
+    evaluate = load_function(job.function)
+    store = None if job.store is None else _open(job.store)
+    artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
+    result = evaluate(job.cell, CellContext(artifacts=artifacts, settings=job.settings))
+    if not isinstance(result, CellResult):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"{job.function} returned {type(result).__name__}, not a CellResult")
+    encoded = encode_result(job.cell, result)
+    if store is None:
+        return encoded
+    store.write_encoded(job.cell.key, encoded)
+    return None
+
+
+def _open(root: str) -> Store:
+    if root not in _stores:
+        _stores[root] = Store(root)
+    return _stores[root]
+
+
+def _local_artifacts() -> Path:
+    return Path(tempfile.gettempdir()) / f"giveway-artifacts-{os.getuid()}"
