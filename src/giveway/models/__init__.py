@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 MODELS: Registry[GapPredictor] = Registry(
     "model",
-    {},
+    {
+        "LR_1D": "giveway.models.logistic_regression:LR_1D",
+        "LR_2D": "giveway.models.logistic_regression:LR_2D",
+        "CV": "giveway.models.constant_motion:CV",
+        "CA": "giveway.models.constant_motion:CA",
+        "CV_residual": "giveway.models.residual_paths:RESIDUAL_PATHS",
+        "DDM": "giveway.models.drift_diffusion:DDM",
+    },
     group="giveway.models",
 )
 """Predictors of gap acceptance (recipes, not yet fitted) by name."""

@@ -1,0 +1,177 @@
+"""Two ways to read the protocol: as published, and with its defects mended.
+
+Every rule that the publications or their code leave ambiguous or get wrong is one field here. ``paper`` reproduces
+the published behavior, ``clean`` (the default) corrects it; a specification may start from either and set single
+switches.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from giveway.core.errors import UnknownNameError
+
+
+class Profile(BaseModel):
+    """All switches of the protocol; frozen, unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    velocity_window: Literal["truncate", "round"] = Field(
+        description="Raw steps in the 0.2 s window of the 1D speeds. 'truncate' takes int(0.2/mean step), which at "
+        "25 Hz is 5 or 4 by rounding luck; 'round' takes the nearest whole number for the median step."
+    )
+    horizon_cap: float | None = Field(
+        gt=0,
+        description="Longest t_C - t_0 [s]. Without a cap a standing E projects a closing time of about 1e6 s and "
+        "millions of output steps; capped samples are counted.",
+    )
+    horizon_from_projection: Literal["true", "projected"] = Field(
+        description="Steps a model has to predict: up to the 'true' t_C, which tells the model when E will arrive, or "
+        "up to the 'projected' gap at t_0 plus 2 s. Results of the two are not comparable."
+    )
+    delta_t_constraints: Literal["ignore_admission", "after_admission"] = Field(
+        description="Which samples count when the gap size of constant prediction times is optimized: all with a "
+        "decision, or only those that admission would keep (balances the final set)."
+    )
+    nan_input: Literal["keep", "drop"] = Field(
+        description="Samples in which E or T is not recorded on the whole input grid; the published code meant to drop "
+        "them and keeps them."
+    )
+    scale_per_recording: Literal["first_of_location", "own"] = Field(
+        description="rounD: meters per pixel for center and radii, of the first recording at a location or of each "
+        "recording itself."
+    )
+    leeds_offset: Literal["integer_part", "interpolated"] = Field(
+        description="Leeds: offset of the drones that fixes the origin; the published code cuts it to its integer part "
+        "and shifts the origin by up to 1 m."
+    )
+    ped_fill: Literal["x_from_y", "x_from_x"] = Field(
+        description="rounD with invented agents: gaps in the track of role 4; the published code fills x with values "
+        "of y."
+    )
+    phantoms: Literal["invented", "mask"] = Field(
+        description="Absent agents in 2D inputs: invented far away (near enough to act as neighbors in rounD) or NaN."
+    )
+    group_split: Literal["none", "additional"] = Field(
+        description="Whether presets add a split by target track or participant; random splits share drivers between "
+        "training and test."
+    )
+    conditional_training: Literal["all", "training"] = Field(
+        description="Samples the conditional path models learn from: all of a class, the test samples included, or the "
+        "training part of the split."
+    )
+    conversion_seed: Literal["global", "derived"] = Field(
+        description="Draws in output conversions: one running legacy generator, so that a sample depends on its "
+        "predecessors, or one generator per sample derived from (dataset, t_0, split, model, sample)."
+    )
+    tpp_standardise: Literal["none", "relative"] = Field(
+        description="Trajectron++ inputs: raw scenario coordinates, or relative to T with fixed scales."
+    )
+    tpp_mode: Literal["per_step", "per_trajectory"] = Field(
+        description="Trajectron++ sampling: a latent component per time step (mixes modes within a path), or one "
+        "per path."
+    )
+    auc: Literal["thresholds", "mid_ranks"] = Field(
+        description="AUC from 101 thresholds (scores within 0.01 count as ties), or exact with mid-ranks."
+    )
+    critical_degenerate: Literal["rank_by_t_c", "rank_by_t_s"] = Field(
+        description="Critical split when t_C - t_0 of all rejected samples agrees to 0.05 s (constant gaps, constant "
+        "speed): rank by that rounding noise anyway, or by t_C - t_S."
+    )
+    ddof: Literal[0, 1] = Field(
+        description="Deviation over the ten random splits: 0 divides by 10 (as printed in the tables), 1 by 9."
+    )
+    critical_bound: float = Field(
+        gt=0,
+        description="Significance on the critical split, in standard deviations of the random splits: 2.92 is the t "
+        "quantile with 2 degrees of freedom; 1.92 = 1.833 sqrt(1.1) is the prediction bound from ten splits.",
+    )
+    resampling: Literal["nudge", "clamp"] = Field(
+        description="Grid times at the ends of a track: inputs read at t + 1e-5 s and outputs at t - 1e-5 s, or exact "
+        "times clamped to the track."
+    )
+    input_frames: Literal["bracketing", "past"] = Field(
+        description="Frames that inputs may be interpolated from. 'bracketing' uses the raw frame after t_0 as well; "
+        "'past' extends the last two frames at or before t_0, so that nothing after t_0 can change an input."
+    )
+    distance_fill: Literal["interpolate", "past"] = Field(
+        description="Missing D_1, D_2, D_3 in inputs: interpolated in time with end values held, which shows where an "
+        "agent will appear, or the last known value, and the constant before the first."
+    )
+    lgap_window: Literal["samples", "seconds"] = Field(
+        description="L-GAP D_A: direction of T over 5 raw samples and the largest dx of the whole track where T points "
+        "away, or over 0.05 s and the largest dx so far."
+    )
+
+    def with_switches(self, **switches: Any) -> Profile:
+        """A copy with some switches set; validated."""
+        return Profile(**{**self.model_dump(), **switches})
+
+
+PAPER = Profile(
+    velocity_window="truncate",
+    horizon_cap=None,
+    horizon_from_projection="true",
+    delta_t_constraints="ignore_admission",
+    nan_input="keep",
+    scale_per_recording="first_of_location",
+    leeds_offset="integer_part",
+    ped_fill="x_from_y",
+    phantoms="invented",
+    group_split="none",
+    conditional_training="all",
+    conversion_seed="global",
+    tpp_standardise="none",
+    tpp_mode="per_step",
+    auc="thresholds",
+    critical_degenerate="rank_by_t_c",
+    ddof=0,
+    critical_bound=2.92,
+    resampling="nudge",
+    input_frames="bracketing",
+    distance_fill="interpolate",
+    lgap_window="samples",
+)
+"""As published, defects included."""
+
+CLEAN = Profile(
+    velocity_window="round",
+    horizon_cap=20.0,
+    horizon_from_projection="true",
+    delta_t_constraints="after_admission",
+    nan_input="drop",
+    scale_per_recording="own",
+    leeds_offset="interpolated",
+    ped_fill="x_from_x",
+    phantoms="mask",
+    group_split="additional",
+    conditional_training="training",
+    conversion_seed="derived",
+    tpp_standardise="relative",
+    tpp_mode="per_trajectory",
+    auc="mid_ranks",
+    critical_degenerate="rank_by_t_s",
+    ddof=1,
+    critical_bound=1.92,
+    resampling="clamp",
+    input_frames="past",
+    distance_fill="past",
+    lgap_window="seconds",
+)
+"""Corrected; the default for new results."""
+
+PROFILES = {"paper": PAPER, "clean": CLEAN}
+
+
+def profile_named(name: str) -> Profile:
+    """The preset of this name.
+
+    Raises:
+        UnknownNameError: naming the known ones.
+    """
+    if name not in PROFILES:
+        raise UnknownNameError("profile", name, PROFILES)
+    return PROFILES[name]

@@ -1,0 +1,158 @@
+"""Candidate gaps before any time is computed.
+
+Samples differ in length, so rows are concatenated: sample i owns rows ``offset[i]`` up to ``offset[i + 1]``. Kernels
+walk these slices; nothing is padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.samples import AcceptanceBoundary
+
+
+def _no_constants() -> Mapping[str, FloatArray]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawGaps:
+    """N candidate gaps with K rows in total, positions in the normalized frame of each sample.
+
+    Attributes:
+        sample_id: (N,) unique text, stable between runs.
+        group: (N,) participant or target track.
+        location: (N,) site.
+        roles: agents along axis 1 of ``xy``; E and T first.
+        role_is_vulnerable: (A,) bool.
+        offset: (N + 1,) first row of each sample, and K.
+        time_s: (K,) raw time grid, strictly increasing within a sample.
+        xy: (K, A, 2) positions [m]; NaN where a role is not recorded.
+        boundary: where T accepts.
+        constants: name to (N,) numbers fixed when roles were assigned (radius, lane width, laps driven ...), so that
+            the 1D description depends on positions and these only.
+    """
+
+    sample_id: StrArray
+    group: StrArray
+    location: StrArray
+    roles: tuple[str, ...]
+    role_is_vulnerable: BoolArray
+    offset: IntArray
+    time_s: FloatArray
+    xy: FloatArray
+    boundary: AcceptanceBoundary
+    constants: Mapping[str, FloatArray] = field(default_factory=_no_constants)
+
+    @property
+    def num_samples(self) -> int:
+        """N."""
+        return len(self.offset) - 1
+
+    @property
+    def sample_of_row(self) -> IntArray:
+        """(K,) which sample a row belongs to."""
+        return np.repeat(np.arange(self.num_samples), np.diff(self.offset))
+
+    def per_row(self, name: str) -> FloatArray:
+        """A constant repeated for every row of its sample, (K,)."""
+        return np.repeat(self.constants[name], np.diff(self.offset))
+
+    def take(self, index: IntArray) -> RawGaps:
+        """Some of the samples, in the given order."""
+        lengths = np.diff(self.offset)[index]
+        offset = np.concatenate([[0], np.cumsum(lengths)])
+        rows = np.repeat(self.offset[index] - offset[:-1], lengths) + np.arange(offset[-1])
+        return RawGaps(
+            sample_id=self.sample_id[index],
+            group=self.group[index],
+            location=self.location[index],
+            roles=self.roles,
+            role_is_vulnerable=self.role_is_vulnerable,
+            offset=offset,
+            time_s=self.time_s[rows],
+            xy=self.xy[rows],
+            boundary=self.boundary.take(index),
+            constants={name: value[index] for name, value in self.constants.items()},
+        )
+
+    def with_roles(self, roles: Sequence[str]) -> RawGaps:
+        """Only some of the roles, in the given order."""
+        columns = [self.roles.index(role) for role in roles]
+        return replace(
+            self, roles=tuple(roles), role_is_vulnerable=self.role_is_vulnerable[columns], xy=self.xy[:, columns]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSample:
+    """One candidate gap, as an enumeration finds it; stacked by :func:`stack`.
+
+    Attributes:
+        sample_id, group, location: as in :class:`RawGaps`.
+        time_s: (n,) raw time grid.
+        xy: (n, A, 2) positions of the roles [m].
+        constants: name to number.
+    """
+
+    sample_id: str
+    group: str
+    location: str
+    time_s: FloatArray
+    xy: FloatArray
+    constants: Mapping[str, float]
+
+
+def stack(
+    samples: Sequence[OneSample], *, roles: Sequence[str], vulnerable: Sequence[str], boundary: AcceptanceBoundary
+) -> RawGaps:
+    """Concatenate candidate gaps that share their roles; ``boundary`` has one entry per sample."""
+    offset = np.concatenate([[0], np.cumsum([len(s.time_s) for s in samples])]).astype(np.int64)
+    names = sorted(samples[0].constants) if samples else []
+    return RawGaps(
+        sample_id=np.array([s.sample_id for s in samples], dtype=np.str_),
+        group=np.array([s.group for s in samples], dtype=np.str_),
+        location=np.array([s.location for s in samples], dtype=np.str_),
+        roles=tuple(roles),
+        role_is_vulnerable=np.array([role in vulnerable for role in roles]),
+        offset=offset,
+        time_s=np.concatenate([s.time_s for s in samples]) if samples else np.empty(0),
+        xy=np.concatenate([s.xy for s in samples]) if samples else np.empty((0, len(roles), 2)),
+        boundary=boundary,
+        constants={name: np.array([s.constants[name] for s in samples], dtype=float) for name in names},
+    )
+
+
+def circle_boundary(radius_m: FloatArray) -> AcceptanceBoundary:
+    """T accepts inside a circle around the origin."""
+    n = len(radius_m)
+    return AcceptanceBoundary(normal=np.full((n, 2), np.nan), offset_m=np.full(n, np.nan), radius_m=radius_m)
+
+
+def line_boundary(num: int, normal: Sequence[float], offset_m: float) -> AcceptanceBoundary:
+    """T accepts where ``normal . x < offset``, the same for all samples."""
+    return AcceptanceBoundary(
+        normal=np.tile(np.asarray(normal, dtype=float), (num, 1)),
+        offset_m=np.full(num, float(offset_m)),
+        radius_m=np.full(num, np.nan),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """The one-dimensional description of all rows.
+
+    Attributes:
+        valid: (K,) bool, all roles are where the gap exists.
+        distance: (K, 7) in the order D_C, D_A, D_1, D_2, D_3, L_E, L_T [m]; NaN where an agent is not recorded.
+        missing_m: what stands for D_1, D_2, D_3 of an agent that is never recorded.
+    """
+
+    valid: BoolArray
+    distance: FloatArray
+    missing_m: float
