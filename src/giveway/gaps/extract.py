@@ -142,10 +142,9 @@ def gaps_from(
 
 def samples_at(found: FoundGaps, rules: SampleRules, profile: Profile) -> Extracted:
     """Samples at one choice of prediction time and input length, and a report on what was left out."""
-    raw, times = found.raw, found.times
     delta_t = delta_t_of(found, rules, profile)
-    t_0 = prediction_times(times, rules.choice, offset=raw.offset, time_s=raw.time_s, delta_t_s=delta_t)
-    admission = admit(times, t_0, num_input=rules.num_input, num_input_max=rules.num_input_max, relaxed=rules.relaxed)
+    rules = replace(rules, delta_t_s=delta_t)
+    admission = admission_of(found, rules, profile)
     xy = _inputs_2d(found, admission, rules.num_input, profile)
     if profile.nan_input == "drop":
         admission, xy = _without_nan_inputs(admission, xy)
@@ -157,7 +156,7 @@ def samples_at(found: FoundGaps, rules: SampleRules, profile: Profile) -> Extrac
         dataset=found.extraction.info.name,
         choice=rules.choice,
         num_input=rules.num_input,
-        num_candidates=raw.num_samples + found.num_role_conflicts,
+        num_candidates=found.raw.num_samples + found.num_role_conflicts,
         num_accepted=accepted,
         num_rejected=samples.num_samples - accepted,
         dropped=dropped,
@@ -166,6 +165,18 @@ def samples_at(found: FoundGaps, rules: SampleRules, profile: Profile) -> Extrac
         notes=found.notes,
     )
     return Extracted(samples=samples, report=report)
+
+
+def admission_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> Admission:
+    """Prediction times, and which samples can be used at them as far as times alone decide."""
+    t_0 = prediction_times(
+        found.times,
+        rules.choice,
+        offset=found.raw.offset,
+        time_s=found.raw.time_s,
+        delta_t_s=delta_t_of(found, rules, profile),
+    )
+    return admit(found.times, t_0, num_input=rules.num_input, num_input_max=rules.num_input_max, relaxed=rules.relaxed)
 
 
 def delta_t_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> float | None:

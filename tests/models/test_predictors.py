@@ -1,0 +1,105 @@
+"""Every registered predictor keeps the contract, and the check notices those that do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import FileFormatError, PredictionError
+from giveway.core.predictions import OutputKind, Probability
+from giveway.models import MODELS
+from giveway.models.protocol import PredictorInfo
+from giveway.testing.crossing import crossing_samples
+from giveway.testing.predictors import check_predictor
+
+LIGHT = ("CA", "CV", "CV_residual", "DDM", "LR_1D", "LR_2D")
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_registered_predictors_keep_the_contract(name):
+    check_predictor(MODELS.get(name))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    info: PredictorInfo
+    rule: object
+
+    def predict(self, inputs, rng):
+        return Probability(p=np.asarray(self.rule(inputs, rng), dtype=float))
+
+    def save(self, folder):
+        folder.mkdir(exist_ok=True)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    rule: object
+    info: PredictorInfo = PredictorInfo(name="mine", title="mine", output=OutputKind.PROBABILITY, uses="1d")  # noqa: RUF009
+
+    def fit(self, samples, rng):
+        return Fitted(info=self.info, rule=self.rule)
+
+    def load(self, folder):
+        return Fitted(info=self.info, rule=self.rule)
+
+
+def half(inputs):
+    return np.full(inputs.num_samples, 0.5)
+
+
+def test_an_honest_predictor_passes():
+    check_predictor(Recipe(rule=lambda inputs, rng: half(inputs)))
+
+
+BROKEN = {
+    "NaN or outside": lambda inputs, rng: half(inputs) + 0.6,
+    "NaN": lambda inputs, rng: half(inputs) * np.nan,
+    "wrong shape": lambda inputs, rng: np.full(inputs.num_samples + 1, 0.5),
+    "same seed differ": lambda inputs, rng: np.random.default_rng().random(inputs.num_samples),
+    "alone is predicted differently": lambda inputs, rng: (
+        inputs.distance[:, 0, -1] > inputs.distance[:, 0, -1].mean()
+    ).astype(float),
+}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_a_broken_predictor_is_told_what_it_breaks(message):
+    with pytest.raises(PredictionError) as caught:
+        check_predictor(Recipe(rule=BROKEN[message]))
+    assert message in str(caught.value)
+
+
+def test_a_predictor_that_changes_its_inputs_is_caught():
+    def spoil(inputs, rng):
+        inputs.distance[:] = 0.0
+        return half(inputs)
+
+    with pytest.raises(PredictionError, match="inputs were changed"):
+        check_predictor(Recipe(rule=spoil))
+
+
+@pytest.mark.parametrize("name", ("LR_1D", "LR_2D", "DDM"))
+def test_one_class_is_refused_with_counts(name):
+    samples = crossing_samples(80)
+    accepted = samples.take(samples.truth.accepted)
+    with pytest.raises(PredictionError, match="one class only") as caught:
+        MODELS.get(name).fit(accepted, np.random.default_rng(0))
+    assert "0 rejected" in str(caught.value)
+
+
+def test_loading_a_folder_of_another_model_is_refused(tmp_path):
+    samples = crossing_samples(80)
+    MODELS.get("LR_1D").fit(samples, np.random.default_rng(0)).save(tmp_path)
+    with pytest.raises(FileFormatError, match="another model"):
+        MODELS.get("LR_2D").load(tmp_path)
+
+
+def test_predicting_other_agents_than_fitted_is_refused():
+    samples = crossing_samples(80)
+    fitted = MODELS.get("LR_2D").fit(samples, np.random.default_rng(0))
+    fewer = replace(samples.inputs, xy=samples.inputs.xy[:, :2], roles=("E", "T"))
+    with pytest.raises(PredictionError, match="other agents"):
+        fitted.predict(fewer, np.random.default_rng(0))
