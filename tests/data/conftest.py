@@ -100,3 +100,65 @@ def edit():
         path.write_text("\n".join(lines) + "\n")
 
     return change
+
+
+LGAP_MEASURES = (
+    "subj_id,session,route,intersection_no,idx_bot_spawn,idx_response,idx_min_distance,min_distance,RT,"
+    "is_go_decision,is_collision,decision,tta_condition,d_condition,v_condition"
+)
+LGAP_STATES = (
+    "subj_id,session,route,intersection_no,intersection_x,intersection_y,turn_direction,t,"
+    "ego_distance_to_intersection,tta_condition,d_condition,v_condition,ego_x,ego_y,ego_vx,ego_vy,ego_ax,ego_ay,"
+    "ego_yaw,bot_x,bot_y,bot_vx,bot_vy,bot_ax,bot_ay,bot_yaw,throttle,brake,steer,ego_v,bot_v,ego_a,bot_a,"
+    "d_ego_bot,tta,idx_bot_spawn,idx_response,idx_min_distance,min_distance,RT,is_go_decision"
+)
+
+
+def lgap_states(key, *, decision, rows=8, spawn=3):
+    """A human creeping east at (150, 300); the bot comes south at 24 m/s, blended on the row before it is whole."""
+    lines = []
+    for k in range(rows):
+        share = 0.0 if k < spawn - 1 else 0.5 if k == spawn - 1 else 1.0
+        bot = [share * 151.75, share * (400 - 0.24 * k), 0, -24 * share, 0, 0, 90 * share]
+        ego = [140 + 0.01 * k, 301.75, 1, 0, 0, 0, 0]
+        tail = [0.1, 0, 0, 1, 24 * share, 0, 0, 100, 4, spawn, 5, 7, 6, 0.5]
+        cells = [*key, 150, 300, 1, 5 + 0.01 * k, 9, 5, 120, 24, *ego, *bot, *tail]
+        lines.append(",".join(f"{cell:g}" for cell in cells) + f",{decision}")
+    return lines
+
+
+@pytest.fixture
+def lgap_root(tmp_path):
+    """Two trials of one participant; the first turns, the second waits."""
+    first, second = (501, 1, 2, 1), (501, 1, 2, 2)
+    write_lines(
+        tmp_path / "measures.csv",
+        [
+            LGAP_MEASURES,
+            ",".join(map(str, first)) + ",3,5,7,6.0,0.5,True,False,Go,5.0,120.0,24.0",
+            ",".join(map(str, second)) + ",3,5,7,6.0,0.5,False,False,Stay,5.0,120.0,24.0",
+        ],
+    )
+    states = [LGAP_STATES, *lgap_states(first, decision=True), *lgap_states(second, decision=False)]
+    write_lines(tmp_path / "processed_data.csv", states)
+    return tmp_path
+
+
+def leeds_log(header, start, rows, row):
+    return ["\t".join(header), *("\t".join(f"{v:.4f}" for v in row(start + k / 60)) for k in range(rows))]
+
+
+@pytest.fixture
+def leeds_root(tmp_path):
+    """One participant with two cars on the first and one on the second crossing; clocks are not aligned."""
+    folder = tmp_path / "sub1"
+    subject = leeds_log(["simTime", "x", "y", "extra", "offset"], 10.004, 40, lambda t: (t, 5 * t, 7, 0, -1.83))
+    write_lines(folder / "subject_1_2.txt", subject)
+    names = ["%simTime", "speed", "x_r", "y_r", "offset_p", "leaderID_r", "followerID_r"]
+    chains = {"drone300_a": (0, 301, 10.0), "drone301_a": (300, 0, 10.2), "drone1000_b": (0, 0, 10.1)}
+    for name, (leader, follower, start) in chains.items():
+        log = leeds_log(
+            names, start, 30, lambda t, a=leader, b=follower: (t, 12, 3, 12 * t, 1.83 - 0.1 * (t - 10), a, b)
+        )
+        write_lines(folder / f"{name}.txt", log)
+    return tmp_path

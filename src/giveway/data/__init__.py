@@ -14,6 +14,8 @@ DATASETS: Registry[Dataset] = Registry(
     {
         "ind": "giveway.data.ind:IND",
         "interaction": "giveway.data.interaction:INTERACTION",
+        "leeds": "giveway.data.leeds:LEEDS",
+        "lgap": "giveway.data.lgap:LGAP",
         "round": "giveway.data.round:ROUND",
     },
     group="giveway.datasets",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.data.assemble import StateRows
 from giveway.data.findings import Findings
 
@@ -30,24 +33,13 @@ def check_motion(rows: StateRows, frame_rate_hz: float, findings: Findings, *, c
     Returns:
         False if an error was found.
     """
-    step = np.diff(rows.frame)
-    inner = rows.inner & (step > 0)
-    dt_s = np.where(inner, step, 1) / frame_rate_hz
-    speed_x, speed_y = np.diff(rows.x) / dt_s, np.diff(rows.y) / dt_s
-    speed = np.hypot(speed_x, speed_y)
-    jumps = np.flatnonzero(inner & (speed > MAX_SPEED_MPS)) + 1
-    if jumps.size:
-        findings.rows(
-            f"the position jumps faster than {MAX_SPEED_MPS:g} m/s",
-            rows.file,
-            rows.lines(jumps),
-            column=columns[0],
-            values=[f"{np.hypot(rows.x[r] - rows.x[r - 1], rows.y[r] - rows.y[r - 1]):.3f} m" for r in jumps.tolist()],
-            hint="a coordinate is damaged; get the file again",
-        )
+    time_s = rows.frame / frame_rate_hz
+    inner = rows.inner
+    if not check_jumps(rows.x, rows.y, time_s, inner, rows.file, rows.lines, findings, column=columns[0]):
         return False
-    mismatch = np.hypot(speed_x - rows.vx[1:], speed_y - rows.vy[1:])
-    odd = np.flatnonzero(inner & (step == 1) & (mismatch > MAX_VELOCITY_MISMATCH_MPS)) + 1
+    step = np.where(inner, np.diff(time_s), 1.0)
+    mismatch = np.hypot(np.diff(rows.x) / step - rows.vx[1:], np.diff(rows.y) / step - rows.vy[1:])
+    odd = np.flatnonzero(inner & (np.diff(rows.frame) == 1) & (mismatch > MAX_VELOCITY_MISMATCH_MPS)) + 1
     findings.rows(
         f"velocity and change of position differ by more than {MAX_VELOCITY_MISMATCH_MPS:g} m/s",
         rows.file,
@@ -57,6 +49,43 @@ def check_motion(rows: StateRows, frame_rate_hz: float, findings: Findings, *, c
         severity="warning",
     )
     return True
+
+
+def check_jumps(
+    x: FloatArray,
+    y: FloatArray,
+    time_s: FloatArray,
+    inner: BoolArray,
+    file: Path,
+    lines: Callable[[IntArray], IntArray],
+    findings: Findings,
+    *,
+    column: str,
+) -> bool:
+    """Whether no position jumps farther than any road user can drive.
+
+    Args:
+        x: (R,) [m].
+        y: (R,) [m].
+        time_s: (R,) increasing wherever ``inner``.
+        inner: (R - 1,) whether row r + 1 continues the track of row r.
+        file: for messages.
+        lines: rows to lines of the file.
+        findings: where problems go.
+        column: name of the x column.
+    """
+    step = np.where(inner, np.diff(time_s), 1.0)
+    distance = np.hypot(np.diff(x), np.diff(y))
+    jumps = np.flatnonzero(inner & (distance > MAX_SPEED_MPS * step)) + 1
+    findings.rows(
+        f"the position jumps faster than {MAX_SPEED_MPS:g} m/s",
+        file,
+        lines(jumps),
+        column=column,
+        values=[f"{distance[r - 1]:.3f} m in {step[r - 1]:.3f} s" for r in jumps.tolist()],
+        hint="a coordinate is damaged; get the file again",
+    )
+    return not jumps.size
 
 
 def check_constant(values: FloatArray, rows: StateRows, column: str, findings: Findings) -> bool:

@@ -234,7 +234,8 @@ def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: Tabl
                 frame = frame.with_columns(series.fill_null(float("nan")))
             elif not bool(series.is_finite().all()):
                 return None
-    return frame.select([column.name for column in wanted])
+    # One chunk per column, so that arrays are views.
+    return frame.select([column.name for column in wanted]).rechunk()
 
 
 def _count(data: bytes, separator: str) -> int:
