@@ -114,10 +114,12 @@ class ProcessExecutor:
     def _patience(self, lanes: Iterable[_Lane]) -> float | None:
         if self.time_limit_s is None:
             return None
-        return max(0.01, min(lane.started + self.time_limit_s for lane in lanes) - time.monotonic())
+        return max(0.05, min(lane.started + self.time_limit_s for lane in lanes) - time.monotonic())
 
     def _is_late(self, lane: _Lane) -> bool:
-        return self.time_limit_s is not None and time.monotonic() - lane.started >= self.time_limit_s
+        if self.time_limit_s is None or not lane.is_up:
+            return False
+        return time.monotonic() - lane.started >= self.time_limit_s
 
     def _settle(self, lane: _Lane, queue: _Queue) -> Outcome | None:
         """Outcome of a lane that finished, died or ran out of time; None if its job goes back into the queue."""
@@ -179,6 +181,11 @@ class _Lane:
     def key(self) -> str:
         return self.job.cell.key
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the worker process has started."""
+        return self._pid is not None and self._pid.done()
+
     def start(self, job: Job) -> None:
         self._job, self.started = job, time.monotonic()
         try:
@@ -187,10 +194,15 @@ class _Lane:
                 self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_initialize, initargs=(sys.path,))
                 with thread_environment(self._num_threads):  # the process starts with the first submission
                     self._pid = self._pool.submit(os.getpid)
+                self._pid.add_done_callback(self._restart_clock)
             self.future = self._pool.submit(work, job)
         except BrokenProcessPool as error:  # the worker died while it was idle
             self.future = Future()
             self.future.set_exception(error)
+
+    def _restart_clock(self, _: Future[int]) -> None:
+        """Time to start the process is not time of the cell."""
+        self.started = time.monotonic()
 
     def end(self) -> None:
         """End the worker, at once if it is still at a job."""

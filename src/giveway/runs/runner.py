@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TextIO
 
-from giveway.core.errors import StoreError, UsageError
+from giveway.core.errors import UsageError
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
 from giveway.runs.files import DiskFullError, canonical_json, plain, write_atomically
@@ -118,6 +118,7 @@ class _Session:
 
     def begin(self, *, function: str, spec: dict[str, Any], settings: dict[str, Any], rerun: Rerun) -> None:
         """Find out what is to be done and write down who asked for it."""
+        self.store.sweep()
         plan = self.store.write_plan(spec, function, self.cells)
         index = read_index(self.store)
         wanted = {cell.key for cell in self.cells}
@@ -279,6 +280,3 @@ def _interruptible(control: Control, report: Progress) -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-__all__ = ["RERUN", "Rerun", "RunSummary", "StoreError", "run"]

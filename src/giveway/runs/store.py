@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -154,6 +155,15 @@ class Store:
                 except (DamagedRecordError, OSError):
                     continue
         return found
+
+    def sweep(self) -> None:
+        """Remove temporary files that killed processes left behind; call it only while holding the lock."""
+        for folder in ("cells", "failed", "artifacts"):
+            for path in (self.root / folder).glob("*/.*.tmp"):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
 
     def stamps(self) -> dict[str, Stamp]:
         """Key to stamp for every record file present, whole or not."""

@@ -107,7 +107,9 @@ def _check_values(metric: Metric, truth: GapTruth, prediction: Prediction, *, ex
     if value.per_sample is not None:
         _promise(value.per_sample.shape == truth.accepted.shape, "one value per sample")
         _promise(int(np.isfinite(value.per_sample).sum()) == value.num_samples, "num_samples counts finite values")
-        _promise(abs(np.nanmean(value.per_sample) - value.value) <= TOLERANCE, "the value is the mean over samples")
+        _promise(
+            abs(float(np.nanmean(value.per_sample)) - value.value) <= TOLERANCE, "the value is the mean over samples"
+        )
 
 
 def _check_order(metric: Metric, truth: GapTruth, prediction: Prediction, rng: np.random.Generator) -> None:
