@@ -1,1 +1,1 @@
-"""Resampling, tests and agreement coefficients."""
+"""Tests, intervals and agreement. Every function is pure; randomness comes from a generator passed in."""

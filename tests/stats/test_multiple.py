@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from giveway.core.errors import UsageError
+from giveway.stats.effects import effect_size, vargha_delaney
+from giveway.stats.multiple import holm
+from giveway.stats.ranks import rank_agreement
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@settings(max_examples=15, deadline=None)
+def test_holm_equals_statsmodels(p_values: list[float]) -> None:
+    expected = multipletests(p_values, method="holm")[1]
+    np.testing.assert_allclose(holm(np.array(p_values)), expected, atol=1e-15)
+
+
+def test_undefined_p_values_are_not_counted() -> None:
+    np.testing.assert_allclose(holm(np.array([0.01, np.nan, 0.04])), [0.02, np.nan, 0.04])
+
+
+def test_vargha_delaney_equals_the_mann_whitney_statistic() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 9, 30).astype(float), rng.integers(0, 9, 20).astype(float)
+    assert vargha_delaney(x, y) == pytest.approx(stats.mannwhitneyu(x, y).statistic / 600)
+    assert vargha_delaney(x, y) + vargha_delaney(y, x) == pytest.approx(1.0)
+
+
+def test_effects_are_named_by_the_bounds_of_their_authors() -> None:
+    assert [effect_size(a) for a in (0.5, 0.56, 0.64, 0.71, 0.29, 1.0)] == [
+        "negligible",
+        "small",
+        "medium",
+        "large",
+        "large",
+        "large",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_models_in_the_same_order_agree_fully(kind: str) -> None:
+    x = np.array([0.1, 0.5, 0.3, 0.9, 0.7])
+    found = rank_agreement(x, np.exp(x), rng=np.random.default_rng(0), kind=kind, num_resamples=200)  # type: ignore[arg-type]
+    assert found.coefficient == pytest.approx(1.0)
+    assert found.interval.low == pytest.approx(1.0)
+
+
+def test_rank_agreement_has_an_interval_around_it() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=25)
+    y = x + rng.normal(size=25)
+    found = rank_agreement(x, y, rng=rng, num_resamples=300)
+    assert found.coefficient == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found.interval.low < found.coefficient < found.interval.high
+
+
+def test_two_models_cannot_be_ranked() -> None:
+    with pytest.raises(UsageError, match="at least three"):
+        rank_agreement(np.array([1.0, 2.0]), np.array([1.0, 2.0]), rng=np.random.default_rng(0))
