@@ -1,0 +1,191 @@
+"""Weights, optimizer and progress on disk: safetensors and JSON, no pickles, never half written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from giveway.core.errors import ConfigError, StoreError
+from giveway.core.files import write_atomically, write_text
+from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.network import TrajectronNetwork
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochReport:
+    """What one epoch brought.
+
+    Attributes:
+        epoch: from 1.
+        iteration: updates so far.
+        loss: mean over the batches of the epoch.
+        log_likelihood: mean clamped log likelihood per sample.
+        kl: mean KL(q || p).
+        skipped: updates skipped because of a gradient that is not finite.
+        validation_ade_m: mean displacement on the validation samples; None where there are none.
+    """
+
+    epoch: int
+    iteration: int
+    loss: float
+    log_likelihood: float
+    kl: float
+    skipped: int
+    validation_ade_m: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingState:
+    """Where training stands; enough to go on as if nothing had happened."""
+
+    config: TrajectronConfig
+    dt_s: float
+    seed: int
+    epoch: int
+    iteration: int
+    history: tuple[EpochReport, ...]
+
+
+def save_checkpoint(
+    folder: Path, network: TrajectronNetwork, state: TrainingState, optimizer: torch.optim.Optimizer | None = None
+) -> None:
+    """Write a checkpoint; the description is written last, so an interrupted write leaves the previous one in force."""
+    name = f"epoch-{state.epoch:05d}"
+    weights = {key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()}
+    with write_atomically(folder / f"{name}.safetensors") as temporary:
+        save_file(weights, temporary)
+    if optimizer is not None:
+        with write_atomically(folder / f"{name}.optimizer.safetensors") as temporary:
+            save_file(_flatten(optimizer), temporary)
+    document = {
+        "format": "giveway-trajectron",
+        "version": VERSION,
+        "weights": f"{name}.safetensors",
+        "optimizer": f"{name}.optimizer.safetensors" if optimizer is not None else None,
+        "config": json.loads(state.config.to_json()),
+        "dt_s": state.dt_s,
+        "seed": str(state.seed),
+        "epoch": state.epoch,
+        "iteration": state.iteration,
+        "history": [asdict(report) for report in state.history],
+    }
+    write_text(folder / "trajectron.json", json.dumps(document, indent=1) + "\n")
+    for old in folder.glob("epoch-*.safetensors"):
+        if not old.name.startswith(name):
+            old.unlink(missing_ok=True)
+
+
+def load_checkpoint(
+    folder: Path, *, expected: TrajectronConfig | None = None
+) -> tuple[TrajectronNetwork, TrainingState]:
+    """Read network and state.
+
+    Raises:
+        StoreError: if there is no checkpoint, it is damaged, or a newer version wrote it.
+        ConfigError: if it belongs to another configuration than ``expected``.
+    """
+    document = _document(folder)
+    config = TrajectronConfig.from_mapping(document["config"])
+    if expected is not None and config != expected:
+        there, here = asdict(config), asdict(expected)
+        different = ", ".join(f"{k} = {there[k]} (asked for {here[k]})" for k in there if there[k] != here[k])
+        raise ConfigError(
+            "the checkpoint belongs to another configuration",
+            where=folder,
+            found=different,
+            hint="use the same settings or another folder",
+        )
+    network = TrajectronNetwork(config)
+    tensors = _tensors(folder / str(document["weights"]))
+    wanted = {key: tuple(value.shape) for key, value in network.state_dict().items()}
+    found = {key: tuple(value.shape) for key, value in tensors.items()}
+    if wanted != found:
+        odd = sorted(key for key in {*wanted, *found} if wanted.get(key) != found.get(key))
+        raise StoreError(
+            "the checkpoint does not fit its configuration",
+            where=folder / str(document["weights"]),
+            found=f"tensors {', '.join(odd[:4])}",
+            hint="train again",
+        )
+    network.load_state_dict(tensors)
+    state = TrainingState(
+        config=config,
+        dt_s=float(document["dt_s"]),
+        seed=int(document["seed"]),
+        epoch=int(document["epoch"]),
+        iteration=int(document["iteration"]),
+        history=tuple(EpochReport(**report) for report in document["history"]),
+    )
+    return network, state
+
+
+def restore_optimizer(folder: Path, optimizer: torch.optim.Optimizer) -> None:
+    """Put the saved moments of Adam back.
+
+    Raises:
+        StoreError: if the checkpoint was saved without them.
+    """
+    name = _document(folder)["optimizer"]
+    if name is None:
+        raise StoreError("this checkpoint cannot be trained further", where=folder, hint="train again")
+    tensors = _tensors(folder / str(name))
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        index, _, quantity = key.partition(".")
+        state.setdefault(int(index), {})[quantity] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether training can go on from here."""
+    return (folder / "trajectron.json").is_file()
+
+
+def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    saved: dict[str, Any] = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{quantity}": torch.as_tensor(value).detach().cpu().contiguous()
+        for index, values in saved.items()
+        for quantity, value in values.items()
+    }
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    path = folder / "trajectron.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        known = {"version", "weights", "optimizer", "config", "dt_s", "seed", "epoch", "iteration", "history"}
+        if not known <= set(document):
+            raise ValueError(f"missing {', '.join(sorted(known - set(document)))}")
+    except (OSError, ValueError, TypeError) as error:
+        raise StoreError("no readable Trajectron++ checkpoint", where=path, found=error, hint="train again") from error
+    for key in ("weights", "optimizer"):
+        name = document[key]
+        if name is not None and Path(str(name)).name != name:
+            raise StoreError("the checkpoint points outside its folder", where=path, found=name, hint="train again")
+    if document["version"] > VERSION:
+        raise StoreError(
+            "the checkpoint was written by a newer version",
+            where=path,
+            found=f"version {document['version']}, known up to {VERSION}",
+            hint="upgrade giveway",
+        )
+    return document
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise StoreError(
+            "the checkpoint is damaged or incomplete", where=path, found=error, hint="train again"
+        ) from error

@@ -1,0 +1,137 @@
+"""Trajectron++ behind the benchmark's contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from giveway.core.arrays import FloatArray
+from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
+from giveway.core.samples import GapInputs, GapSamples
+from giveway.models.protocol import PredictorInfo
+from giveway.models.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
+from giveway.models.trajectron.config import CLEAN, PAPER, TrajectronConfig
+from giveway.models.trajectron.features import build_features, to_network
+from giveway.models.trajectron.network import Batch, TrajectronNetwork
+from giveway.models.trajectron.objective import log_likelihood
+from giveway.models.trajectron.sampling import sample_paths
+from giveway.models.trajectron.training import Progress, train
+
+REFERENCES = (
+    "T. Salzmann, B. Ivanovic, P. Chakravarty, M. Pavone, Trajectron++: Dynamically-Feasible Trajectory Forecasting "
+    "With Heterogeneous Data, ECCV 2020",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTrajectron:
+    """A trained network.
+
+    Attributes:
+        info: fact sheet.
+        network: weights, in evaluation mode.
+        state: configuration, seed and learning curve.
+        device: where it computes.
+    """
+
+    info: PredictorInfo
+    network: TrajectronNetwork
+    state: TrainingState
+    device: str = "cpu"
+
+    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> PathSet:
+        """n_p paths per sample."""
+        root = int(rng.integers(2**63))
+        return PathSet(xy=sample_paths(self.network, inputs, root, device=self.device), dt_s=inputs.dt_s)
+
+    def log_likelihood(self, samples: GapSamples) -> FloatArray:
+        """(N,) log density of what happened, over the observed steps; NaN where none was observed."""
+        features = build_features(samples.inputs, self.network.config)
+        future = to_network(samples.truth.future_xy, features)
+        observed = np.arange(future.shape[1]) < samples.truth.num_observed[:, None]
+        device = torch.device(self.device)
+        with torch.inference_mode():
+            value = log_likelihood(
+                self.network,
+                Batch.of(features, device),
+                torch.as_tensor(np.nan_to_num(future), dtype=torch.float32, device=device),
+                torch.as_tensor(observed, device=device),
+                samples.inputs.dt_s,
+            )
+        return np.where(samples.truth.num_observed > 0, value.double().cpu().numpy(), np.nan)
+
+    def save(self, folder: Path) -> None:
+        """Weights as safetensors, the rest as JSON."""
+        save_checkpoint(folder, self.network, self.state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trajectron:
+    """The recipe.
+
+    Attributes:
+        name: registered name.
+        config: what to train.
+        device: ``"cpu"`` or ``"cuda"``.
+    """
+
+    name: str = "TPP"
+    config: TrajectronConfig = CLEAN
+    device: str = "cpu"
+
+    @property
+    def info(self) -> PredictorInfo:
+        """Fact sheet."""
+        return PredictorInfo(
+            name=self.name,
+            title="T{+}{+}" if self.name in ("TPP", "TPP_paper") else "T{+}{+}_{" + self.name.partition("_")[2] + "}",
+            output=OutputKind.PATHS,
+            uses="2d",
+            min_input=2,
+            stochastic=True,
+            references=REFERENCES,
+        )
+
+    def fit(
+        self,
+        samples: GapSamples,
+        rng: np.random.Generator,
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+        validate: Callable[[TrajectronNetwork], float] | None = None,
+    ) -> FittedTrajectron:
+        """Train on samples; with ``folder`` training is checkpointed after every epoch and resumes there."""
+        seed = int(rng.integers(2**63))
+        network, state = train(
+            samples,
+            self.config,
+            seed=seed,
+            device=self.device,
+            folder=folder,
+            progress=progress,
+            validate=validate,
+        )
+        return FittedTrajectron(info=self.info, network=network, state=state, device=self.device)
+
+    def load(self, folder: Path) -> FittedTrajectron:
+        """Read what :meth:`FittedTrajectron.save` or a training run wrote."""
+        network, state = load_checkpoint(folder, expected=self.config)
+        network.to(torch.device(self.device)).eval()
+        return FittedTrajectron(info=self.info, network=network, state=state, device=self.device)
+
+
+TPP = Trajectron()
+"""Trajectron++ in the `clean` profile."""
+
+TPP_PAPER = Trajectron(name="TPP_paper", config=PAPER)
+"""Trajectron++ as published: raw coordinates, a latent component per step."""
+
+TPP_SMALL = Trajectron(name="TPP_small", config=TrajectronConfig(epochs=20))
+"""A tenth of the published training; for demonstrations and quick looks."""
+
+__all__ = ["NUM_PATHS", "TPP", "TPP_PAPER", "TPP_SMALL", "FittedTrajectron", "Trajectron"]

@@ -1,0 +1,185 @@
+"""Training: deterministic for a seed, resumable after every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.errors import EmptySelectionError, PredictionError
+from giveway.core.samples import GapSamples
+from giveway.core.seeds import seed_for, stream
+from giveway.models.torch_threads import one_torch_thread
+from giveway.models.trajectron.batching import epoch_batches, training_length
+from giveway.models.trajectron.checkpoint import (
+    EpochReport,
+    TrainingState,
+    has_checkpoint,
+    load_checkpoint,
+    restore_optimizer,
+    save_checkpoint,
+)
+from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.features import Features, build_features, to_network
+from giveway.models.trajectron.network import Batch, TrajectronNetwork
+from giveway.models.trajectron.objective import training_objective
+
+Progress = Callable[[EpochReport, int], None]
+"""Called after every epoch with its report and the number of epochs to run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSet:
+    """Samples in the form the updates need.
+
+    Attributes:
+        features: of N samples.
+        future: (N, S, 2) true positions in the network's frame [m]; NaN beyond what was observed.
+        length: (N,) steps used in training.
+        dt_s: spacing [s].
+    """
+
+    features: Features
+    future: FloatArray
+    length: IntArray
+    dt_s: float
+
+
+def training_set(samples: GapSamples, config: TrajectronConfig) -> TrainingSet:
+    """Prepare samples once for all epochs.
+
+    Raises:
+        EmptySelectionError: if no sample has a future of at least two steps.
+        PredictionError: if a future has NaN inside its observed part.
+    """
+    length = training_length(samples.truth.num_observed)
+    if not (length > 1).any():
+        raise EmptySelectionError(
+            "no sample to train Trajectron++ on",
+            found=f"{samples.num_samples} samples, none with two observed steps after the prediction time",
+            hint="use another prediction time or more recordings",
+        )
+    features = build_features(samples.inputs, config)
+    future = to_network(samples.truth.future_xy, features)
+    steps = np.arange(future.shape[1])
+    broken = (np.isnan(future).any(axis=-1) & (steps < length[:, None])).any(axis=1)
+    if broken.any():
+        raise PredictionError(
+            "a training sample has missing positions inside its observed future",
+            where=f"sample {samples.inputs.sample_id[np.flatnonzero(broken)[0]]}",
+            found=f"{int(broken.sum())} such samples",
+            hint="drop them or shorten num_observed",
+        )
+    return TrainingSet(features=features, future=future, length=length, dt_s=samples.inputs.dt_s)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Generator[None]:
+    """Run a block with torch's generators seeded, and leave them as they were."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed % 2**63)
+        yield
+
+
+@one_torch_thread()
+def train(
+    samples: GapSamples,
+    config: TrajectronConfig,
+    *,
+    seed: int,
+    device: str = "cpu",
+    folder: Path | None = None,
+    progress: Progress | None = None,
+    validate: Callable[[TrajectronNetwork], float] | None = None,
+) -> tuple[TrajectronNetwork, TrainingState]:
+    """Train, or go on with training.
+
+    Every epoch draws from its own streams (seed, epoch number), so a run that is stopped and resumed ends with the
+    same weights as one that was not, on one machine and library version.
+
+    Args:
+        samples: training samples.
+        config: what to train.
+        seed: of initialization, batches, dropout and drawn controls.
+        device: ``"cpu"`` or ``"cuda"``.
+        folder: where checkpoints are kept; training resumes from the one it finds. None keeps nothing.
+        progress: called after every epoch.
+        validate: called after every epoch; returns an error in meters for the report.
+    """
+    data = training_set(samples, config)
+    where = torch.device(device)
+    if folder is not None and has_checkpoint(folder):
+        network, state = load_checkpoint(folder, expected=config)
+    else:
+        with seeded(seed_for(seed, "weights"), where):
+            network = TrajectronNetwork(config)
+        state = TrainingState(config=config, dt_s=data.dt_s, seed=seed, epoch=0, iteration=0, history=())
+    network.to(where)
+    optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
+    if state.epoch > 0 and folder is not None and state.epoch < config.epochs:
+        restore_optimizer(folder, optimizer)
+    for epoch in range(state.epoch + 1, config.epochs + 1):
+        report = _epoch(network, optimizer, data, epoch, state.iteration, seed, where)
+        if validate is not None:
+            network.eval()
+            report = replace(report, validation_ade_m=validate(network))
+        state = TrainingState(
+            config=config,
+            dt_s=data.dt_s,
+            seed=seed,
+            epoch=epoch,
+            iteration=report.iteration,
+            history=(*state.history, report),
+        )
+        if folder is not None:
+            save_checkpoint(folder, network, state, optimizer)
+        if progress is not None:
+            progress(report, config.epochs)
+    network.eval()
+    return network, state
+
+
+def _epoch(
+    network: TrajectronNetwork,
+    optimizer: torch.optim.Optimizer,
+    data: TrainingSet,
+    epoch: int,
+    iteration: int,
+    seed: int,
+    device: torch.device,
+) -> EpochReport:
+    network.train()
+    config = network.config
+    totals, count, skipped = np.zeros(3), 0, 0
+    with seeded(seed_for(seed, "epoch", epoch), device):
+        for plan in epoch_batches(data.length, config.batch_size, stream(seed, "batches", epoch)):
+            batch = Batch.of(data.features.take(plan.index), device)
+            future = torch.as_tensor(data.future[plan.index, : plan.num_steps], dtype=torch.float32, device=device)
+            for group in optimizer.param_groups:
+                group["lr"] = config.learning_rate * config.learning_rate_decay**iteration
+            optimizer.zero_grad(set_to_none=True)
+            objective = training_objective(network, batch, future, data.dt_s, iteration)
+            objective.loss.backward()
+            if _finite_gradient(network):
+                torch.nn.utils.clip_grad_value_(network.parameters(), config.gradient_clip)
+                optimizer.step()
+            else:
+                skipped += 1
+            totals += [objective.loss.item(), objective.log_likelihood.item(), objective.kl.item()]
+            count += 1
+            iteration += 1
+    mean = totals / max(count, 1)
+    return EpochReport(
+        epoch=epoch, iteration=iteration, loss=mean[0], log_likelihood=mean[1], kl=mean[2], skipped=skipped
+    )
+
+
+def _finite_gradient(network: TrajectronNetwork) -> bool:
+    total = torch.stack([p.grad.abs().sum() for p in network.parameters() if p.grad is not None]).sum()
+    return bool(torch.isfinite(total))

@@ -1,0 +1,191 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from giveway.core.samples import AcceptanceBoundary
+from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.dynamics import integrate, log_density, propagate
+from giveway.models.trajectron.features import build_features, motion_states
+from giveway.models.trajectron.network import TrajectronNetwork
+from giveway.models.trajectron.predictor import Trajectron
+from giveway.models.trajectron.sampling import sample_paths
+
+TINY = TrajectronConfig(epochs=3, batch_size=10, num_modes=5, decoder_size=16)
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return TrajectronNetwork(TINY).eval()
+
+
+def test_states_are_backward_differences():
+    xy = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [6.0, 4.0]])
+    states = motion_states(xy, 0.5)
+    np.testing.assert_allclose(states[:, 2], [2, 2, 4, 6])
+    np.testing.assert_allclose(states[:, 4], [0, 0, 4, 4])
+    np.testing.assert_allclose(states[-1, 6], np.arctan2(8, 6))
+
+
+def test_states_see_nothing_after_their_own_step():
+    """Central differences would let the next position into a state and fail here."""
+    rng = np.random.default_rng(0)
+    xy = rng.normal(size=(8, 2)).cumsum(axis=0)
+    forged = xy.copy()
+    forged[6:] += 100.0
+    np.testing.assert_array_equal(motion_states(xy, 0.2)[2:6], motion_states(forged, 0.2)[2:6])
+
+
+def test_an_agent_that_appears_late_starts_with_its_own_first_difference():
+    xy = np.array([[np.nan, np.nan], [np.nan, np.nan], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
+    states = motion_states(xy, 1.0)
+    assert np.isnan(states[:2]).all()
+    np.testing.assert_allclose(states[2:, 2], 1.0)
+
+
+def test_an_agent_seen_once_stands_still():
+    xy = np.array([[np.nan, np.nan], [5.0, 1.0]])
+    np.testing.assert_allclose(motion_states(xy, 1.0)[1], [5, 1, 0, 0, 0, 0, 0, 0])
+
+
+def test_heading_rate_ignores_the_jump_at_pi():
+    angle = np.pi - 0.15 + 0.1 * np.arange(5)
+    xy = np.cumsum(np.stack([np.cos(angle), np.sin(angle)], axis=-1), axis=0)
+    np.testing.assert_allclose(motion_states(xy, 1.0)[2:, 7], 0.1, atol=1e-9)
+
+
+def test_absent_neighbors_and_far_ones_change_nothing(straight, network):
+    samples = straight(4, num_agents=4)
+    samples.inputs.xy[:, 2] = np.nan
+    samples.inputs.xy[:, 3] = 1000.0
+    without = replace(
+        samples.inputs,
+        xy=samples.inputs.xy[:, :2],
+        roles=("E", "T"),
+        role_is_vulnerable=samples.inputs.role_is_vulnerable[:2],
+    )
+    np.testing.assert_allclose(sample_paths(network, samples.inputs, 7), sample_paths(network, without, 7))
+
+
+def test_predictions_move_with_the_scene(straight, network):
+    inputs = straight(6).inputs
+    angle, shift = 0.7, np.array([30.0, -12.0])
+    rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    normal = inputs.boundary.normal @ rotation.T
+    moved = replace(
+        inputs,
+        xy=inputs.xy @ rotation.T + shift,
+        boundary=AcceptanceBoundary(
+            normal=normal,
+            offset_m=inputs.boundary.offset_m + normal @ shift,
+            radius_m=inputs.boundary.radius_m,
+        ),
+    )
+    expected = sample_paths(network, inputs, 1) @ rotation.T + shift
+    np.testing.assert_allclose(sample_paths(network, moved, 1), expected, atol=1e-3)
+
+
+def test_raw_coordinates_do_not_move_with_the_scene(straight):
+    torch.manual_seed(0)
+    raw = TrajectronNetwork(TrajectronConfig(standardize=False, num_modes=5, decoder_size=16)).eval()
+    inputs = straight(3).inputs
+    moved = replace(inputs, xy=inputs.xy + 50.0)
+    difference = sample_paths(raw, moved, 1) - sample_paths(raw, inputs, 1) - 50.0
+    assert np.abs(difference).max() > 0.1
+
+
+def test_a_sample_is_predicted_the_same_alone_and_in_a_crowd(straight, network):
+    inputs = straight(9).inputs
+    inputs.num_predict[:] = np.arange(2, 20, 2)
+    together = sample_paths(network, inputs, 3)
+    alone = sample_paths(network, inputs.take(np.array([4])), 3)
+    steps = int(inputs.num_predict[4])
+    np.testing.assert_allclose(alone[0], together[4, :, :steps], atol=1e-4)
+    assert np.isnan(together[4, :, steps:]).all()
+
+
+def test_horizon_zero_gives_no_positions(straight, network):
+    inputs = straight(2).inputs
+    inputs.num_predict[:] = 0
+    assert sample_paths(network, inputs, 0).shape == (2, 100, 0, 2)
+
+
+def test_latent_per_step_mixes_modes_and_latent_per_path_does_not(straight):
+    torch.manual_seed(1)
+    network = TrajectronNetwork(TINY).eval()
+    with torch.no_grad():
+        network.head.weight.zero_()
+        network.head.bias.copy_(torch.tensor([0.0, 0.0, -20.0, -20.0, 0.0]))
+        # Mode 0 accelerates, the others brake: the hidden state tells the mode through the start.
+        network.decoder.weight_ih.zero_()
+        network.decoder.weight_hh.zero_()
+        network.decoder.bias_ih.zero_()
+        network.decoder.bias_hh.zero_()
+        network.decoder.weight_ih[32:, 0] = 3.0
+        network.decoder.bias_ih[16:32] = -9.0
+        network.head.weight[1] = 0.25
+    inputs = straight(1).inputs
+    per_path = sample_paths(network, inputs, 5)
+    network.config = replace(TINY, mode_per_path=False)
+    per_step = sample_paths(network, inputs, 5)
+    assert np.unique(np.round(per_path[0, :, -1, 1], 4)).size <= 5
+    assert np.unique(np.round(per_step[0, :, -1, 1], 4)).size > 5
+
+
+def test_fitted_model_predicts_the_same_after_a_trip_to_disk(straight, tmp_path):
+    recipe = Trajectron(config=TINY)
+    fitted = recipe.fit(straight(30, num_steps=8), np.random.default_rng(0))
+    fitted.save(tmp_path)
+    again = recipe.load(tmp_path)
+    inputs = straight(5, seed=9).inputs
+    np.testing.assert_array_equal(
+        fitted.predict(inputs, np.random.default_rng(4)).xy, again.predict(inputs, np.random.default_rng(4)).xy
+    )
+
+
+def test_features_count_pedestrians_apart_from_vehicles(straight):
+    inputs = straight(2, num_agents=6).inputs
+    inputs.xy[:, 5] = inputs.xy[:, 1] + 3.0
+    features = build_features(inputs, TINY)
+    np.testing.assert_array_equal(features.num_vulnerable, [1, 1])
+    np.testing.assert_array_equal(features.num_vehicles, [4, 4])
+
+
+@pytest.mark.slow
+def test_displacement_vanishes_on_straight_constant_speed_data(straight):
+    fitted = Trajectron(config=TrajectronConfig(epochs=60)).fit(straight(400), np.random.default_rng(0))
+    test = straight(100, seed=5)
+    paths = fitted.predict(test.inputs, np.random.default_rng(1)).xy
+    error = np.linalg.norm(paths - test.truth.future_xy[:, None], axis=-1).mean()
+    assert error < 0.3
+
+
+@pytest.mark.slow
+def test_likelihood_of_a_known_bimodal_toy_is_near_its_entropy(straight):
+    """Half of the cars accelerate and half brake, with noise in the controls: the true density is known."""
+    steps, accel, sigma_w, sigma_a = 5, 2.0, 0.05, 0.5
+    samples = straight(2500, num_steps=steps)
+    rng = np.random.default_rng(0)
+    start = torch.as_tensor(samples.inputs.xy[:, 1, -1])
+    speed = torch.as_tensor(-np.diff(samples.inputs.xy[:, 1, -2:, 1])[:, 0] / 0.2)
+    heading = torch.full_like(speed, -np.pi / 2)
+    mode = np.where(rng.random(2500) < 0.5, accel, -accel)
+    turn = torch.as_tensor(rng.normal(0, sigma_w, (2500, steps)))
+    drawn = torch.as_tensor(mode[:, None] + rng.normal(0, sigma_a, (2500, steps)))
+    truth = integrate(turn, drawn, heading, speed, start, 0.2)
+    samples.truth.future_xy[:] = truth.numpy()
+    shape = torch.ones(2500, steps, dtype=torch.float64)
+    modes = [
+        log_density(
+            propagate(0 * shape, a * shape, sigma_w * shape, sigma_a * shape, 0 * shape, heading, speed, start, 0.2),
+            truth,
+        ).sum(dim=-1)
+        for a in (accel, -accel)
+    ]
+    entropy = -(torch.logsumexp(torch.stack(modes), dim=0) - np.log(2))[2000:].mean().item()
+    config = TrajectronConfig(epochs=40, log_p_max=20.0)
+    fitted = Trajectron(config=config).fit(samples.take(slice(0, 2000)), np.random.default_rng(0))
+    nll = -fitted.log_likelihood(samples.take(slice(2000, 2500))).mean()
+    assert nll == pytest.approx(entropy, rel=0.05)
