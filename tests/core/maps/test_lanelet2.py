@@ -205,6 +205,7 @@ def test_document_types_and_entities_are_refused(site, text):
         (lambda text: text.replace('lat="0', 'lat="north', 1), "not a number"),
         (lambda text: text.replace('lat="0', 'lat="nan" was="', 1), "not a number"),
         (lambda text: text.replace('lat="0', 'lat="100', 1), "not on the globe"),
+        (lambda text: text.replace('lat="0.00', 'lat="9.00', 1), "lane 30000: a lane is too long"),
         (lambda text: text.replace("lat=", "breadth=", 1), "no attribute 'lat'"),
         (lambda text: text.replace('id="1001"', 'id="1000"', 1), "given to two nodes"),
         (lambda text: text.replace('id="1001"', 'id="one"', 1), "not a whole number"),
@@ -222,7 +223,7 @@ def test_a_bound_without_length_is_refused(site):
     road = crossroads()
     point = LineSketch(points=np.repeat(road.lanes[0].left.points[:1], 2, axis=0))
     error = refusal(site, lambda text: text, RoadSketch(lanes=(replace(road.lanes[0], left=point),)))
-    assert "lane 30000 has a bound without length" in error.what
+    assert "lane 30000: a path needs at least two different points" in error.what
 
 
 def test_missing_files_folders_and_huge_files_are_refused(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import DataError, MapError
 from giveway.core.maps import topology
 from giveway.core.maps.lanes import Lane, LaneMap, Line
-from giveway.core.maps.osm import OsmDocument, OsmRelation, read_osm
+from giveway.core.maps.osm import OsmDocument, OsmRelation, parse_osm, read_osm
 from giveway.core.maps.projection import UtmProjection
 from giveway.core.maps.rules import Warn, keepout_rings, read_rules
 from giveway.core.maps.topology import Bounds
@@ -43,20 +43,28 @@ def read_lanelet2(
     Raises:
         MapError: see :func:`giveway.core.maps.osm.read_osm`; also if there is no lane, or a lane without area.
     """
-    document = read_osm(path)
+    return _build(read_osm(path), frame, projection or UtmProjection())
+
+
+def parse_lanelet2(text: str, *, name: str) -> LaneMap:
+    """The lane map in a text, e.g. of :func:`giveway.core.maps.writer.lanelet2_text`; otherwise as from a file."""
+    return _build(parse_osm([text.encode()], Path(name)), "file", UtmProjection())
+
+
+def _build(document: OsmDocument, frame: str, projection: UtmProjection) -> LaneMap:
     warnings: list[str] = []
 
     def warn(line: int, text: str) -> None:
         warnings.append(f"line {line}: {text}")
 
-    positions = _positions(document, frame, projection or UtmProjection(), warnings)
+    positions = _positions(document, frame, projection, warnings)
     bounds = _all_bounds(document, positions, warn)
     if not bounds:
         raise MapError(
-            "a map has no lanes", where=path, found=f"{len(document.relations)} relations, none a road lanelet"
+            "a map has no lanes", where=document.path, found=f"{len(document.relations)} relations, none a road lanelet"
         )
     return LaneMap(
-        name=path.stem,
+        name=document.path.stem,
         lanes=MappingProxyType(_lanes(document, bounds, positions, warn)),
         lines=_lines(document, positions, warn),
         keepouts=tuple(_chain(ring, positions) for ring in keepout_rings(document, warn)),
@@ -157,7 +165,7 @@ def _center(document: OsmDocument, relation: OsmRelation, left: FloatArray, righ
         return topology.center_line(left, right)
     except DataError as error:
         where = f"{document.path}, line {relation.line}"
-        raise MapError(f"lane {relation.id} has a bound without length", where=where, found=error.found) from error
+        raise MapError(f"lane {relation.id}: {error.what}", where=where, found=error.found) from error
 
 
 def _lines(document: OsmDocument, positions: dict[int, FloatArray], warn: Warn) -> tuple[Line, ...]:

@@ -6,7 +6,7 @@ so are files above :data:`MAX_BYTES`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -83,22 +83,32 @@ def read_osm(path: Path) -> OsmDocument:
     """Parse and check a file.
 
     Raises:
-        MapError: naming file and line, if the file cannot be read, is too large, is not well-formed, declares a
-            document type or entities, repeats an id, lacks an attribute, or refers to an element that does not exist.
+        MapError: if the file cannot be read or is too large, and as :func:`parse_osm` does.
     """
-    handler = _Handler(path)
-    parser = expat.ParserCreate()
-    handler.attach(parser)
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise MapError("a map file is too large", where=path, found=f"{size} bytes, at most {MAX_BYTES} are read")
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                parser.Parse(chunk, False)
-        parser.Parse(b"", True)
+            return parse_osm(iter(lambda: file.read(CHUNK_BYTES), b""), path)
     except OSError as error:
         raise MapError("a map file cannot be read", where=path, found=error.strerror or str(error)) from error
+
+
+def parse_osm(chunks: Iterable[bytes], path: Path) -> OsmDocument:
+    """Parse and check the pieces of a document; ``path`` is only named in errors.
+
+    Raises:
+        MapError: naming file and line, if the document is not well-formed, declares a document type or entities,
+            repeats an id, lacks an attribute, or refers to an element that does not exist.
+    """
+    handler = _Handler(path)
+    parser = expat.ParserCreate()
+    handler.attach(parser)
+    try:
+        for chunk in chunks:
+            parser.Parse(chunk, False)
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise MapError(
             "a map file is not well-formed XML",

@@ -20,6 +20,9 @@ from giveway.core.maps.lanes import LaneMap
 from giveway.core.maps.topology import lane_polygons, outline
 from giveway.core.polylines import Polyline, polyline
 
+ON_LANE_M = 1e-6
+"""A point this near to a lane is on it, so that the end of a center line is on its lane despite rounding."""
+
 OFFSET_COST_RAD_PM = 0.1
 """A meter beside the center line counts as much as this many radians of wrong heading when lanes lie on each other."""
 
@@ -159,7 +162,7 @@ class PreparedMap:
 
     def _hits(self, xy: FloatArray) -> tuple[IntArray, IntArray]:
         known = np.flatnonzero(np.isfinite(xy).all(axis=1))
-        points, lanes = self._lane_tree.query(shapely.points(xy[known]), predicate="intersects")
+        points, lanes = self._lane_tree.query(shapely.points(xy[known]), predicate="dwithin", distance=ON_LANE_M)
         return known[points], lanes
 
     def _check(self, *lanes: int) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isclose
 
+import numpy as np
+
 from giveway.core.arrays import FloatArray
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.maps.speeds import KMH, MPH
+from giveway.core.polylines import polyline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,37 @@ class RoadSketch:
     rules: tuple[RuleSketch, ...] = ()
     keepouts: tuple[FloatArray, ...] = ()
     lines: tuple[LineSketch, ...] = field(default=())
+
+
+def lane_along(
+    name: str,
+    center: FloatArray,
+    *,
+    width_m: float = 3.5,
+    heading: FloatArray | None = None,
+    speed_limit: str = "",
+    left: tuple[str, str] = ("virtual", ""),
+    right: tuple[str, str] = ("virtual", ""),
+) -> LaneSketch:
+    """A lane of constant width around a center line.
+
+    Args:
+        name: of the lane.
+        center: (C, 2) in driving direction, no point repeated [m].
+        width_m: between the bounds.
+        heading: (C,) direction at each point [rad]; that of the polyline without it. Lanes that shall follow each other
+            need the same direction where they meet.
+        speed_limit: see :class:`LaneSketch`.
+        left: type and subtype of the left bound.
+        right: type and subtype of the right bound.
+    """
+    course = polyline(center, where=name).vertex_heading if heading is None else heading
+    normal = np.stack([-np.sin(course), np.cos(course)], axis=-1)
+    sides = [
+        LineSketch(points=center + 0.5 * sign * width_m * normal, type=kind[0], subtype=kind[1])
+        for sign, kind in ((1.0, left), (-1.0, right))
+    ]
+    return LaneSketch(name=name, left=sides[0], right=sides[1], speed_limit=speed_limit)
 
 
 def sketch_of(road: LaneMap) -> RoadSketch:

@@ -11,10 +11,14 @@ import numpy as np
 import shapely
 
 from giveway.core.arrays import AnyArray, FloatArray
+from giveway.core.errors import DataError
 from giveway.core.polylines import polyline
 
 CENTER_SPACING_M = 1.0
 """Center lines have a point at least this often."""
+
+MAX_LANE_M = 50_000.0
+"""A longer lane is a misplaced node."""
 
 MIN_CONFLICT_M2 = 0.1
 """Lanes whose areas share less only touch."""
@@ -65,10 +69,13 @@ def center_line(left: FloatArray, right: FloatArray, *, where: object = None) ->
     """(C, 2) mean of both bounds, each resampled to equally many points by its own arc length [m].
 
     Raises:
-        DataError: if a bound has no length.
+        DataError: if a bound has no length, or more than :data:`MAX_LANE_M`.
     """
     one, other = polyline(left, where=where), polyline(right, where=where)
-    count = max(ceil(max(one.length_m, other.length_m) / CENTER_SPACING_M), 1) + 1
+    longest = max(one.length_m, other.length_m)
+    if longest > MAX_LANE_M:
+        raise DataError("a lane is too long", where=where, found=f"{longest:.0f} m, at most {MAX_LANE_M:.0f} m")
+    count = max(ceil(longest / CENTER_SPACING_M), 1) + 1
     share = np.linspace(0.0, 1.0, count)
     return 0.5 * (one.at(share * one.length_m).xy + other.at(share * other.length_m).xy)
 
