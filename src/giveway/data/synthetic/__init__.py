@@ -16,6 +16,7 @@ SYNTHESIZERS: Registry[Synthesizer] = Registry(
     "synthetic dataset",
     {
         "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",
+        "round": "giveway.data.synthetic.round.files:SYNTHESIZER",
     },
     group="giveway.synthesizers",
 )

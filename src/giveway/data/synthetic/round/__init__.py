@@ -1,0 +1,1 @@
+"""Synthetic rounD: drone recordings of three roundabouts."""
