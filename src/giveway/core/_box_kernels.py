@@ -7,10 +7,24 @@ live in one file because a compiled cache is renewed only when the file of the c
 
 from __future__ import annotations
 
-from math import hypot
+from math import cos, hypot, sin
 
 import numpy as np
 from numba import njit
+
+
+@njit(cache=True)
+def frame_rows(xy, heading, size, radius):
+    """(T, A, 7) rows, frame by frame, of the fields of (A, T) footprints."""
+    agents, instants = heading.shape
+    out = np.empty((instants, agents, 7))
+    for i in range(agents):
+        for t in range(instants):
+            row = out[t, i]
+            row[0], row[1] = xy[i, t, 0], xy[i, t, 1]
+            row[2], row[3] = cos(heading[i, t]), sin(heading[i, t])
+            row[4], row[5], row[6] = 0.5 * size[i, t, 0], 0.5 * size[i, t, 1], radius[i, t]
+    return out
 
 
 @njit(cache=True)
@@ -26,12 +40,12 @@ def point_gap(px, py, box):
 def axis_gap(a, b):
     """Largest gap between the projections of two cores over the four face normals; negative if they overlap."""
     dx, dy = b[0] - a[0], b[1] - a[1]
-    cos = abs(a[2] * b[2] + a[3] * b[3])
-    sin = abs(a[2] * b[3] - a[3] * b[2])
-    gap = abs(dx * a[2] + dy * a[3]) - (a[4] + b[4] * cos + b[5] * sin)
-    gap = max(gap, abs(dy * a[2] - dx * a[3]) - (a[5] + b[4] * sin + b[5] * cos))
-    gap = max(gap, abs(dx * b[2] + dy * b[3]) - (b[4] + a[4] * cos + a[5] * sin))
-    return max(gap, abs(dy * b[2] - dx * b[3]) - (b[5] + a[4] * sin + a[5] * cos))
+    same = abs(a[2] * b[2] + a[3] * b[3])
+    turned = abs(a[2] * b[3] - a[3] * b[2])
+    gap = abs(dx * a[2] + dy * a[3]) - (a[4] + b[4] * same + b[5] * turned)
+    gap = max(gap, abs(dy * a[2] - dx * a[3]) - (a[5] + b[4] * turned + b[5] * same))
+    gap = max(gap, abs(dx * b[2] + dy * b[3]) - (b[4] + a[4] * same + a[5] * turned))
+    return max(gap, abs(dy * b[2] - dx * b[3]) - (b[5] + a[4] * turned + a[5] * same))
 
 
 @njit(cache=True)

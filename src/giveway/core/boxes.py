@@ -201,6 +201,4 @@ def _rows(boxes: Boxes, batch: tuple[int, ...]) -> FloatArray:
 
 def _track_rows(boxes: Boxes) -> FloatArray:
     """(T, A, 7) kernel rows of (A, T) footprints, frame by frame."""
-    agents, instants = boxes.heading.shape
-    rows = _rows(boxes, (agents, instants)).reshape(agents, instants, 7)
-    return np.ascontiguousarray(rows.transpose(1, 0, 2))
+    return _box_kernels.frame_rows(boxes.xy, boxes.heading, boxes.size, boxes.radius)
