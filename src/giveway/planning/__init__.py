@@ -1,1 +1,51 @@
-"""Planners behind one protocol."""
+"""Planners: how fast to drive along a fixed path."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from giveway.core.errors import UsageError
+from giveway.core.registry import Registry
+
+if TYPE_CHECKING:
+    from giveway.planning.protocol import Planner
+
+PLANNERS: Registry[Callable[[], Planner]] = Registry(
+    "planner",
+    {
+        "default": "giveway.planning.builtin:DefaultPlanner",
+        "idm": "giveway.planning.builtin:IdmPlanner",
+        "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
+        "replay": "giveway.planning.builtin:ReplayPlanner",
+    },
+    group="giveway.planners",
+)
+"""Makers of planners by name."""
+
+
+def make_planner(name: str) -> Planner:
+    """A planner by registered name or as ``package.module:attribute``.
+
+    Raises:
+        UnknownNameError: nothing of that name.
+        UsageError: an import path that does not lead to a planner.
+    """
+    from giveway.planning.protocol import Planner
+
+    if ":" not in name or name in PLANNERS:
+        return PLANNERS.get(name)()
+    module, _, attribute = name.partition(":")
+    try:
+        made = getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UsageError("cannot import the planner", where=name, found=str(error)) from error
+    if not isinstance(made, Planner):
+        raise UsageError(
+            "this is not a planner",
+            where=name,
+            found=type(made).__name__,
+            hint="it needs an attribute 'info' and a method 'plan'; see docs/drive/planner.md",
+        )
+    return made

@@ -1,0 +1,150 @@
+"""The planners that come with the package; each does in Python what the compiled step does for many cars at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.occupancy import lead_on_path
+from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_PROFILES, PLAN_STEPS, ProfileParameters, choose_profile
+from giveway.planning.protocol import Plan, PlannerInfo, Situation
+
+LOOK_AHEAD_M = 40.0
+"""How far the car-following planner looks."""
+
+SIDE_MARGIN_M = 0.2
+"""Lateral distance below which it takes a car as being on its path."""
+
+
+class DefaultPlanner:
+    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/planner.md.
+
+    Args:
+        parameters: limits and weights.
+    """
+
+    def __init__(self, parameters: ProfileParameters | None = None) -> None:
+        self.parameters = parameters or ProfileParameters()
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return PlannerInfo(
+            name="default",
+            title="sampled speed profiles",
+            version="1",
+            uses_predictions=True,
+            parameters=self.parameters._asdict(),
+            driver="PLANNER",
+        )
+
+    def plan(self, situation: Situation) -> Plan:
+        """The cheapest profile."""
+        modes = situation.mode_states.shape[0]
+        trial = np.empty((3, PLAN_STEPS + 1, NUM_PROFILES))
+        best = choose_profile(
+            situation.path,
+            situation.path_step_m,
+            situation.s_m,
+            situation.speed_mps,
+            situation.accel_mps2,
+            float(situation.size_m[0]),
+            float(situation.size_m[1]),
+            situation.desired_speed_mps,
+            modes,
+            situation.mode_states,
+            situation.mode_facts,
+            self.parameters,
+            np.empty((modes, CHECK_STEPS, 2)),
+            trial,
+            np.empty(NUM_PROFILES),
+        )
+        return Plan(s_m=trial[0, 1:, best].copy(), speed_mps=float(trial[1, 1, best]))
+
+
+class IdmPlanner:
+    """Follows the car ahead on its path; looks at nothing that is predicted.
+
+    Args:
+        parameters: of the car-following model.
+    """
+
+    def __init__(self, parameters: IdmParameters | None = None) -> None:
+        self.parameters = parameters or IdmParameters()
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return PlannerInfo(
+            name="idm",
+            title="IDM",
+            version="1",
+            uses_predictions=False,
+            parameters=self.parameters._asdict(),
+            driver="IDM",
+        )
+
+    def plan(self, situation: Situation) -> Plan:
+        """Keep this tick's acceleration."""
+        gap, lead = lead_on_path(
+            situation.path,
+            situation.path_step_m,
+            situation.own,
+            situation.s_m,
+            situation.states,
+            situation.present,
+            situation.sizes,
+            LOOK_AHEAD_M,
+            SIDE_MARGIN_M,
+        )
+        speed, desired = situation.speed_mps, situation.desired_speed_mps
+        accel = idm_acceleration(speed, desired, gap, lead, self.parameters)
+        s = _cruise(situation.s_m, speed, accel, desired)
+        return Plan(s_m=s, speed_mps=max(speed + accel * DT_S, 0.0))
+
+
+class ConstantSpeedPlanner:
+    """Drives on as fast as it is, whatever happens: the recklessness floor."""
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return PlannerInfo(
+            name="constant_speed",
+            title="constant speed",
+            version="1",
+            uses_predictions=False,
+            driver="CONSTANT_SPEED",
+        )
+
+    def plan(self, situation: Situation) -> Plan:
+        """S + v t."""
+        speed = situation.speed_mps
+        return Plan(s_m=_cruise(situation.s_m, speed, 0.0, speed), speed_mps=speed)
+
+
+class ReplayPlanner:
+    """The ego drives as it did in the recording; the simulator replays it, so :meth:`plan` only stands in."""
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return PlannerInfo(name="replay", title="recorded human", version="1", uses_predictions=False, driver="REPLAY")
+
+    def plan(self, situation: Situation) -> Plan:
+        """Constant speed, for callers outside the simulator, who have no recording."""
+        return ConstantSpeedPlanner().plan(situation)
+
+
+def _cruise(s: float, v: float, a: float, top: float) -> FloatArray:
+    """Keep an acceleration until standstill or the top speed; the first step is never capped."""
+    plan = np.empty(PLAN_STEPS)
+    for k in range(PLAN_STEPS):
+        new = max(v + a * DT_S, 0.0)
+        if a > 0.0 and new > top and k > 0:
+            new = max(v, top)
+        s += 0.5 * (v + new) * DT_S
+        v = new
+        plan[k] = s
+    return plan

@@ -1,0 +1,115 @@
+"""Case sets on disk: one JSON document with units, validated on reading."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
+from giveway.core.files import write_text
+from giveway.sim.cases import Case, case_dict
+from giveway.sim.challenge_cases import is_challenge_case, read_challenge_case
+
+FORMAT = "giveway-cases"
+VERSION = 1
+UNITS = {"_s": "seconds", "_m": "meters, site frame", "_rad": "radians, counter-clockwise from +x", "_mps": "m/s"}
+"""Meaning of the endings of field names; written into every file."""
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+_ADAPTER: TypeAdapter[Case] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(Case))
+
+
+def read_cases(path: Path) -> tuple[Case, ...]:
+    """All cases of a file or folder.
+
+    A file is a JSON case set or one of the challenge's plain-text cases; of a folder every ``*.json`` and ``*.txt`` is
+    read, in natural order of the names.
+
+    Raises:
+        DataError: missing, too large, of another format, or with a case that does not validate.
+    """
+    if not path.exists():
+        raise DataError("no such case file or folder", where=path, hint="giveway drive mine --help")
+    if path.is_dir():
+        files = sorted([*path.glob("*.json"), *path.glob("*.txt")], key=natural_key)
+        if not files:
+            raise EmptySelectionError("the folder holds no case files", where=path, found="no *.json and no *.txt")
+        cases = tuple(case for file in files for case in read_cases(file))
+    elif path.stat().st_size > MAX_FILE_BYTES:
+        raise FileFormatError("the case file is too large", where=path, found=f"{path.stat().st_size} bytes")
+    else:
+        cases = _read_text(path)
+    ids = [case.id for case in cases]
+    twice = sorted({i for i in ids if ids.count(i) > 1})
+    if twice:
+        raise DataError("case ids must be unique", where=path, found=f"twice: {', '.join(twice[:5])}")
+    return cases
+
+
+def write_cases(path: Path, cases: Sequence[Case]) -> None:
+    """Write a case set; the file appears complete or not at all."""
+    document = {"format": FORMAT, "version": VERSION, "units": UNITS, "cases": [case_dict(case) for case in cases]}
+    write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def natural_key(path: Path) -> list[tuple[int, str]]:
+    """Sort key that puts ``config_2`` before ``config_10``."""
+    parts: list[tuple[int, str]] = []
+    digits = ""
+    for char in path.name + "\0":
+        if char.isdigit():
+            digits += char
+            continue
+        if digits:
+            parts.append((int(digits), ""))
+            digits = ""
+        parts.append((-1, char))
+    return parts
+
+
+def _read_text(path: Path) -> tuple[Case, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError("the case file is not UTF-8 text", where=path, found=str(error)) from error
+    if is_challenge_case(text):
+        return (read_challenge_case(text, where=path),)
+    try:
+        document: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            "the case file is neither JSON nor a challenge case",
+            where=f"{path}, line {error.lineno}, column {error.colno}",
+            found=error.msg,
+        ) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FileFormatError("not a case set", where=path, found='no "format": "giveway-cases"')
+    if document.get("version") != VERSION:
+        raise FileFormatError(
+            "a case set of another version",
+            where=path,
+            found=document.get("version"),
+            hint=f"this release reads {VERSION}",
+        )
+    entries = document.get("cases")
+    if not isinstance(entries, list) or not entries:
+        raise EmptySelectionError("the case set is empty", where=path, found='no entry under "cases"')
+    return tuple(_validate(entry, f"{path}, case {index}") for index, entry in enumerate(entries))
+
+
+def _validate(entry: Any, where: str) -> Case:
+    try:
+        return _ADAPTER.validate_python(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise FileFormatError(
+            f"a case does not validate: {first['msg']}",
+            where=f"{where}, field {field}",
+            found=repr(first["input"])[:200],
+        ) from error

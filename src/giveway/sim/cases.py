@@ -1,0 +1,188 @@
+"""A case: which cars, whose recording, when, who drives how, and who had the right of way.
+
+A case never holds states. It names a recording by the content of its track file, so that a file that changed
+behind our back is noticed instead of silently giving other numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from giveway.core.errors import DataError
+
+TICK_S = 0.1
+"""Length of a simulation tick [s]; the rate of the recordings."""
+
+DESIRED_SPEED_MPS = 8.0
+"""v_d of the challenge's evaluator [m/s], one constant for every site."""
+
+
+class Role(StrEnum):
+    """Who moves a car.
+
+    A replay car without prediction need not be listed: every car of the recording that a case does not name is one.
+    """
+
+    EGO = "ego"
+    REACTIVE = "reactive"
+    IDM = "idm"
+    REPLAY = "replay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """A start that differs from the recording (site frame).
+
+    Attributes:
+        time_s: when the car appears, in seconds of the recording.
+        x_m: box center [m].
+        y_m: box center [m].
+        heading_rad: counter-clockwise from +x.
+        speed_mps: speed along the heading.
+        length_m: box length; None takes the recorded one.
+        width_m: box width; None takes the recorded one.
+    """
+
+    time_s: float
+    x_m: float
+    y_m: float
+    heading_rad: float
+    speed_mps: float
+    length_m: float | None = None
+    width_m: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Car:
+    """One car of a case that is not simply replayed.
+
+    Attributes:
+        id: identifier in the recording.
+        role: who moves it.
+        predicted: whether the ego's planner is given the participant's prediction of it; never for the ego.
+        start: a start other than the recorded one, or None.
+    """
+
+    id: str
+    role: Role
+    predicted: bool = False
+    start: Start | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Two recorded cars that wanted the same piece of road within a few seconds.
+
+    Attributes:
+        kind: ``crossing``, ``merging`` or ``entering`` (merging into a circulating lane).
+        other: the car in conflict with the ego.
+        time_gap_s: between the first car leaving the shared area and the second one entering it; negative if both were
+            inside at once.
+        first: who went first in the recording.
+        yields: who had to give way.
+        rule: what says so: a rule of the map, the lane geometry, or (``inferred``) the order of arrival.
+        x_m: a point of the shared area, for people and galleries.
+        y_m: see ``x_m``.
+    """
+
+    kind: Literal["crossing", "merging", "entering"]
+    other: str
+    time_gap_s: float
+    first: Literal["ego", "other"]
+    yields: Literal["ego", "other"]
+    rule: Literal["map", "geometry", "inferred"]
+    x_m: float
+    y_m: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One drive to be simulated.
+
+    Attributes:
+        id: unique in its case set, also the name of its log; letters, digits, ``-_.`` only.
+        dataset: registered adapter that reads the recording.
+        recording: identifier of the recording for that adapter.
+        site: map name, e.g. ``DR_USA_Roundabout_FT``.
+        tracks_sha256: hash of the track file; empty if it is not known (challenge files carry none).
+        start_s: start, in seconds of the recording (timestamp_ms / 1000 for INTERACTION).
+        end_s: end; the last tick is at this time.
+        cars: ego, reactive, IDM and predicted replay cars. Exactly one ego.
+        right_of_way: cars to which the ego owes courtesy.
+        ego_end_m: recorded ego position at ``end_s``; None takes it from the recording.
+        desired_speed_mps: v_d for ego and courtesy targets.
+        hide_unpredicted: as in the challenge, the ego's planner does not see replay cars without prediction.
+        conflicts: what makes the case interesting, if it was mined.
+        interest: 1 (dull) to 5 (had to give way closely), None if nobody rated it.
+        source: where the case came from, e.g. ``mined``, ``challenge``, ``generated``.
+    """
+
+    id: str
+    dataset: str
+    recording: str
+    site: str
+    tracks_sha256: str
+    start_s: float
+    end_s: float
+    cars: tuple[Car, ...]
+    right_of_way: tuple[str, ...] = ()
+    ego_end_m: tuple[float, float] | None = None
+    desired_speed_mps: float = DESIRED_SPEED_MPS
+    hide_unpredicted: bool = False
+    conflicts: tuple[Conflict, ...] = ()
+    interest: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        check_case(self)
+
+    @property
+    def ego(self) -> Car:
+        """The car driven by the planner under test."""
+        return next(car for car in self.cars if car.role is Role.EGO)
+
+    @property
+    def num_ticks(self) -> int:
+        """Steps between start and end; a log has one state more."""
+        return round((self.end_s - self.start_s) / TICK_S)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over everything above; changes when anything in the case changes."""
+        return hashlib.sha256(json.dumps(case_dict(self), sort_keys=True).encode()).hexdigest()
+
+
+def case_dict(case: Case) -> dict[str, Any]:
+    """The case in JSON's types."""
+    return json.loads(json.dumps(asdict(case)))
+
+
+def check_case(case: Case) -> None:
+    """Refuse a case that cannot be driven.
+
+    Raises:
+        DataError: naming the case and what is wrong with it.
+    """
+    where = f"case {case.id!r}"
+    if not case.id or any(not (c.isascii() and (c.isalnum() or c in "-_.")) for c in case.id) or case.id[0] == ".":
+        raise DataError("a case id may hold letters, digits and -_. only", where=where, found=repr(case.id))
+    egos = [car.id for car in case.cars if car.role is Role.EGO]
+    if len(egos) != 1:
+        raise DataError("a case needs exactly one ego", where=where, found=f"{len(egos)}: {', '.join(egos) or 'none'}")
+    ids = [car.id for car in case.cars]
+    twice = sorted({i for i in ids if ids.count(i) > 1})
+    if twice:
+        raise DataError("a car is listed twice", where=where, found=", ".join(twice))
+    if case.ego.predicted:
+        raise DataError("the ego is never predicted", where=where, found=f"car {case.ego.id} has predicted = true")
+    if not (math.isfinite(case.start_s) and math.isfinite(case.end_s) and case.num_ticks >= 1):
+        raise DataError("a case must last at least one tick", where=where, found=f"{case.start_s} s to {case.end_s} s")
+    if not (math.isfinite(case.desired_speed_mps) and case.desired_speed_mps > 0):
+        raise DataError("the desired speed must be positive", where=where, found=case.desired_speed_mps)
+    if case.ego.id in case.right_of_way:
+        raise DataError("the ego cannot have the right of way over itself", where=where, found=case.ego.id)

@@ -1,0 +1,148 @@
+"""What one drive left behind: everything that is needed to score and to watch it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.tracks import Tracks
+from giveway.sim.cases import Case, Role, case_dict
+from giveway.sim.collisions import Collision
+
+PLAN_EVERY = 5
+"""A logged plan has a point each half second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedPredictions:
+    """What the ego's planner was told, N predictions of one case in order of tick and car.
+
+    Attributes:
+        tick: (N,) when.
+        agent: (N,) row of the car in the tracks.
+        states: (N, K, 30, 5) x, y, vx, vy, heading in site coordinates.
+        probability: (N, K); unused modes have 0.
+    """
+
+    tick: IntArray
+    agent: IntArray
+    states: FloatArray
+    probability: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """Something that happened, other than a collision.
+
+    Attributes:
+        tick: when.
+        kind: ``fallback``, ``delayed``, ``left``, ``note``, ...
+        car: whom it concerns; empty for the case as a whole.
+        text: one sentence.
+    """
+
+    tick: int
+    kind: str
+    car: str
+    text: str
+
+
+def _empty() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveLog:
+    """One drive; A agents, T ticks, T + 1 instants.
+
+    Attributes:
+        case: what was driven.
+        tracks: what happened; time in seconds of the recording.
+        recorded: what the recording shows of the same agents at the same instants.
+        roles: (A,) who drove each.
+        predicted: (A,) who was predicted.
+        ego: row of the ego.
+        ego_s: (T + 1,) distance of the ego along its path since its start [m]; NaN where absent.
+        recorded_ego_s: (T + 1,) the same of the recorded ego.
+        expected_progress_m: distance of the recorded ego at the end.
+        ego_left: the ego reached the end of its path.
+        plans: (T, 10, 2) ego's plan at +0.5 s ... +5 s, made at each tick; NaN where it made none.
+        predictions: what its planner was told; None if nobody was asked.
+        collisions: contact episodes.
+        events: everything else.
+        outside_m: (T + 1,) signed distance of the ego's outermost corner from the edge of the drivable area [m],
+        positive
+            outside; NaN without a map.
+        recorded_outside_m: (T + 1,) the same of the recorded ego.
+        meta: seed, versions, planner and predictor with parameters.
+        failed: why the run did not finish; empty if it did.
+    """
+
+    case: Case
+    tracks: Tracks
+    recorded: Tracks
+    roles: tuple[Role, ...]
+    predicted: BoolArray
+    ego: int
+    ego_s: FloatArray
+    recorded_ego_s: FloatArray
+    expected_progress_m: float
+    ego_left: bool
+    plans: FloatArray
+    predictions: LoggedPredictions | None
+    collisions: tuple[Collision, ...]
+    events: tuple[LogEvent, ...]
+    outside_m: FloatArray
+    recorded_outside_m: FloatArray
+    meta: Mapping[str, Any] = field(default_factory=_empty)
+    failed: str = ""
+
+    @property
+    def num_fallbacks(self) -> int:
+        """Predictions that were missing or unusable and were replaced by constant velocity."""
+        return sum(event.kind == "fallback" for event in self.events)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything that must not depend on batch size, workers or transport."""
+        parts = hashlib.sha256()
+        arrays = [
+            self.tracks.xy,
+            self.tracks.heading,
+            self.tracks.velocity,
+            self.tracks.observed,
+            self.ego_s,
+            self.plans,
+        ]
+        if self.predictions is not None:
+            arrays += [self.predictions.tick, self.predictions.agent, self.predictions.probability]
+            arrays.append(self.predictions.states)
+        for array in arrays:
+            parts.update(str(array.shape).encode())
+            parts.update(array.tobytes())
+        parts.update(json.dumps(self.facts(), sort_keys=True).encode())
+        return parts.hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """Everything that is not an array, in JSON's types."""
+        return json.loads(
+            json.dumps(
+                {
+                    "case": case_dict(self.case),
+                    "roles": list(self.roles),
+                    "predicted": self.predicted.tolist(),
+                    "ego": self.ego,
+                    "expected_progress_m": self.expected_progress_m,
+                    "ego_left": self.ego_left,
+                    "collisions": [asdict(c) for c in self.collisions],
+                    "events": [asdict(e) for e in self.events],
+                    "meta": dict(self.meta),
+                    "failed": self.failed,
+                }
+            )
+        )

@@ -1,0 +1,197 @@
+"""Turning a finished batch into logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.boxes import corners, footprints
+from giveway.core.maps.queries import PreparedMap
+from giveway.core.tracks import Tracks
+from giveway.models.motion.acceptance import AcceptedPredictions
+from giveway.planning.paths import CarPath, project
+from giveway.sim.arrays import PAST, Driver
+from giveway.sim.cases import TICK_S
+from giveway.sim.collisions import find_collisions
+from giveway.sim.logs import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions
+from giveway.sim.prepare import PreparedCase
+from giveway.sim.simulation import ORIGIN_M, Simulation
+
+
+class PredictionLog:
+    """Collects what was predicted, tick by tick, for all cases of a batch."""
+
+    def __init__(self) -> None:
+        self._case: list[IntArray] = []
+        self._agent: list[IntArray] = []
+        self._tick: list[IntArray] = []
+        self._answers: list[AcceptedPredictions] = []
+
+    def add(self, simulation: Simulation, accepted: AcceptedPredictions) -> None:
+        """Keep the predictions about to be used; call before the step."""
+        case, agent = simulation.waiting()
+        if case.size:
+            self._case.append(case)
+            self._agent.append(agent)
+            self._tick.append(np.full(case.size, simulation.tick, dtype=np.int64))
+            self._answers.append(accepted)
+
+    def of_case(self, index: int, ids: Sequence[str]) -> tuple[LoggedPredictions | None, list[LogEvent]]:
+        """The predictions of one case and its fallbacks."""
+        ticks: list[IntArray] = []
+        agents: list[IntArray] = []
+        states: list[FloatArray] = []
+        weights: list[FloatArray] = []
+        events: list[LogEvent] = []
+        for case, agent, tick, answer in zip(self._case, self._agent, self._tick, self._answers, strict=True):
+            rows = np.flatnonzero(case == index)
+            if rows.size == 0:
+                continue
+            ticks.append(tick[rows])
+            agents.append(agent[rows])
+            states.append(answer.states[rows])
+            weights.append(answer.probability[rows])
+            for row in rows.tolist():
+                if answer.reasons[row]:
+                    car = str(ids[int(agent[row])])
+                    events.append(LogEvent(tick=int(tick[row]), kind="fallback", car=car, text=answer.reasons[row]))
+        if not ticks:
+            return None, events
+        modes = max(int((w > 0).any(axis=0).nonzero()[0].max()) + 1 for w in weights)
+        used = [_to_modes(s, w, modes) for s, w in zip(states, weights, strict=True)]
+        all_states = np.concatenate([s for s, _ in used])
+        weight = np.concatenate([w for _, w in used])
+        shift = np.zeros(5)
+        shift[:2] = ORIGIN_M
+        logged = LoggedPredictions(
+            tick=np.concatenate(ticks),
+            agent=np.concatenate(agents),
+            states=np.where((weight > 0)[..., None, None], all_states + shift, 0.0),
+            probability=weight,
+        )
+        return logged, events
+
+
+def _to_modes(states: FloatArray, weight: FloatArray, modes: int) -> tuple[FloatArray, FloatArray]:
+    """The same predictions with exactly ``modes`` modes; what is cut off or added has probability 0."""
+    missing = max(modes - states.shape[1], 0)
+    states = np.pad(states[:, :modes], ((0, 0), (0, missing), (0, 0), (0, 0)))
+    return states, np.pad(weight[:, :modes], ((0, 0), (0, missing)))
+
+
+def drive_logs(
+    simulation: Simulation,
+    predictions: PredictionLog,
+    *,
+    roads: Mapping[str, PreparedMap | None],
+    meta: Mapping[str, Any],
+) -> list[DriveLog]:
+    """One log per case of a finished batch.
+
+    Args:
+        simulation: a batch that is done.
+        predictions: what was predicted in it.
+        roads: maps with their indices, by site name.
+        meta: seed, versions, planner and predictor.
+    """
+    return [
+        _drive_log(simulation, c, predictions, roads.get(prepared.case.site), meta)
+        for c, prepared in enumerate(simulation.cases)
+    ]
+
+
+def _drive_log(
+    simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
+) -> DriveLog:
+    prepared = simulation.cases[c]
+    case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
+    shown = slice(PAST, PAST + ticks + 1)
+    tracks = _tracks(prepared, simulation.moving.log[c, :agents, shown], simulation.moving.on[c, :agents, shown])
+    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown])
+    logged, events = predictions.of_case(c, prepared.ids.tolist())
+    events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
+    events += _life_events(simulation, c, tracks)
+    path = prepared.paths[prepared.ego]
+    start_s = float(prepared.start_s[prepared.ego])
+    ego_seen = np.flatnonzero(tracks.observed[prepared.ego])
+    on_replay = prepared.driver[prepared.ego] == Driver.REPLAY
+    return DriveLog(
+        case=case,
+        tracks=tracks,
+        recorded=recorded,
+        roles=prepared.role,
+        predicted=prepared.predicted,
+        ego=prepared.ego,
+        ego_s=_progress(path, tracks, prepared.ego, start_s),
+        recorded_ego_s=_progress(path, recorded, prepared.ego, start_s),
+        expected_progress_m=prepared.expected_progress_m,
+        ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
+        plans=_plans(path, simulation.ego_plans[c, :ticks]),
+        predictions=logged,
+        collisions=find_collisions(tracks, ego=str(prepared.ids[prepared.ego]), road=road),
+        events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
+        outside_m=_outside(road, tracks, prepared.ego),
+        recorded_outside_m=_outside(road, recorded, prepared.ego),
+        meta=meta,
+    )
+
+
+def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray) -> Tracks:
+    states = np.where(on[..., None], states, np.nan)
+    heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
+    return Tracks(
+        time_s=prepared.case.start_s + TICK_S * np.arange(on.shape[1]),
+        xy=states[..., :2].copy(),
+        heading=heading,
+        velocity=states[..., 2:4].copy(),
+        observed=on.copy(),
+        size=prepared.size,
+        kind=prepared.kind,
+        ids=prepared.ids,
+    )
+
+
+def _progress(path: CarPath | None, tracks: Tracks, ego: int, start_s: float) -> FloatArray:
+    progress = np.full(tracks.num_instants, np.nan)
+    if path is not None:
+        for k in np.flatnonzero(tracks.observed[ego]).tolist():
+            progress[k] = project(path, tracks.xy[ego, k])[0] - start_s
+    return progress
+
+
+def _plans(path: CarPath | None, plans: FloatArray) -> FloatArray:
+    s = plans[:, PLAN_EVERY - 1 :: PLAN_EVERY]
+    if path is None:
+        return np.full((*s.shape, 2), np.nan)
+    table = np.arange(path.x.size) * path.step_m
+    xy = np.stack([np.interp(s, table, path.x), np.interp(s, table, path.y)], axis=-1)
+    return np.where(np.isnan(s)[..., None], np.nan, xy)
+
+
+def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEvent]:
+    prepared = simulation.cases[c]
+    events: list[LogEvent] = []
+    for i, name in enumerate(prepared.ids.tolist()):
+        delay = int(simulation.moving.delayed[c, i])
+        if delay:
+            seen = bool(tracks.observed[i].any())
+            text = (
+                f"appeared {delay} ticks late, its place was taken" if seen else "never appeared, its place was taken"
+            )
+            events.append(LogEvent(tick=int(prepared.spawn_tick[i]), kind="delayed", car=name, text=text))
+        if prepared.driver[i] == Driver.REPLAY:
+            continue
+        seen = np.flatnonzero(tracks.observed[i])
+        if seen.size and seen[-1] < prepared.case.num_ticks:
+            events.append(LogEvent(tick=int(seen[-1]), kind="left", car=name, text="reached the end of its path"))
+    return events
+
+
+def _outside(road: PreparedMap | None, tracks: Tracks, ego: int) -> FloatArray:
+    if road is None:
+        return np.full(tracks.num_instants, np.nan)
+    box = footprints(tracks.select(slice(ego, ego + 1))).take(0)
+    return road.off_road(corners(box)).max(axis=-1)

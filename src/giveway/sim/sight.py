@@ -1,0 +1,154 @@
+"""What a planning car sees: where everybody else will be, one row per car and mode."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.planning.profiles import (
+    CHECK_EVERY,
+    CHECK_STEPS,
+    DT_S,
+    PLAN_STEPS,
+    ROW_CAR,
+    ROW_COURTESY,
+    ROW_LENGTH,
+    ROW_PROBABILITY,
+    ROW_WIDTH,
+)
+from giveway.sim.arrays import Driver
+from giveway.sim.motion import look_up
+
+REPLAY = int(Driver.REPLAY)
+FREE = int(Driver.FREE)
+
+
+@njit(cache=True, nogil=True)
+def straight_on(state: FloatArray, out: FloatArray) -> None:
+    """Constant velocity at +0.2 s, +0.4 s, ..."""
+    cos, sin = math.cos(state[4]), math.sin(state[4])
+    for h in range(CHECK_STEPS):
+        ahead = CHECK_EVERY * (h + 1) * DT_S
+        out[h, 0] = state[0] + ahead * state[2]
+        out[h, 1] = state[1] + ahead * state[3]
+        out[h, 2] = cos
+        out[h, 3] = sin
+
+
+@njit(cache=True, nogil=True)
+def recorded(rec: FloatArray, rec_on: BoolArray, column: int, out: FloatArray) -> None:
+    """The recorded future; NaN where the recording does not show the car."""
+    for h in range(CHECK_STEPS):
+        k = column + CHECK_EVERY * (h + 1)
+        if not rec_on[k]:
+            out[h, 0] = np.nan
+            continue
+        out[h, 0] = rec[k, 0]
+        out[h, 1] = rec[k, 1]
+        out[h, 2] = math.cos(rec[k, 4])
+        out[h, 3] = math.sin(rec[k, 4])
+
+
+@njit(cache=True, nogil=True)
+def planned(path: FloatArray, step: float, plan: FloatArray, out: FloatArray) -> None:
+    """The plan made one tick ago: its entry k is at +0.1 k s from now; beyond its end it goes on as in its last
+    step.
+    """
+    last = PLAN_STEPS - 1
+    for h in range(CHECK_STEPS):
+        k = CHECK_EVERY * (h + 1)
+        s = plan[min(k, last)] + max(k - last, 0) * (plan[last] - plan[last - 1])
+        x, y, heading = look_up(path, step, s)
+        out[h, 0] = x
+        out[h, 1] = y
+        out[h, 2] = math.cos(heading)
+        out[h, 3] = math.sin(heading)
+
+
+@njit(cache=True, nogil=True)
+def predicted(states: FloatArray, out: FloatArray) -> None:
+    """A predicted mode (30, 4) at +0.2 s, ...; beyond its end it goes on as in its last step."""
+    last = states.shape[0] - 1
+    dx = states[last, 0] - states[last - 1, 0]
+    dy = states[last, 1] - states[last - 1, 1]
+    for h in range(CHECK_STEPS):
+        k = CHECK_EVERY * (h + 1) - 1
+        beyond = max(k - last, 0)
+        k = min(k, last)
+        out[h, 0] = states[k, 0] + beyond * dx
+        out[h, 1] = states[k, 1] + beyond * dy
+        out[h, 2] = states[k, 2]
+        out[h, 3] = states[k, 3]
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(
+    i: int,
+    agents: int,
+    column: int,
+    is_ego: bool,
+    now: FloatArray,
+    log: FloatArray,
+    on: BoolArray,
+    driver: IntArray,
+    size: FloatArray,
+    hidden: BoolArray,
+    favored: BoolArray,
+    ego: int,
+    paths: FloatArray,
+    path_first: IntArray,
+    path_size: IntArray,
+    path_step: FloatArray,
+    rec: FloatArray,
+    rec_on: BoolArray,
+    plan_s: FloatArray,
+    forecast_row: IntArray,
+    forecast_states: FloatArray,
+    forecast_probability: FloatArray,
+    row_states: FloatArray,
+    row_facts: FloatArray,
+) -> int:
+    """Everything car i of one case sees; returns the number of rows.
+
+    The ego sees the participant's predictions where there are some, plans of driven cars without one, and replay cars
+    without one straight on (or not at all, if the case hides them). All other cars see plans and recorded futures.
+    Cars too far away to matter within 5 s are left out.
+    """
+    rows = 0
+    for j in range(agents):
+        if j == i or not on[j, column] or (is_ego and hidden[j]):
+            continue
+        reach = 20.0 + (now[i, 2] + now[j, 2] + 4.0) * PLAN_STEPS * DT_S
+        if (now[j, 0] - now[i, 0]) ** 2 + (now[j, 1] - now[i, 1]) ** 2 > reach * reach:
+            continue
+        courtesy = 0.5
+        if is_ego and favored[j]:
+            courtesy = 1.0
+        if j == ego and favored[i]:
+            courtesy = 0.0
+        row = forecast_row[j] if is_ego else -1
+        modes = forecast_probability.shape[1] if row >= 0 else 1
+        for mode in range(modes):
+            weight = 1.0
+            if row >= 0:
+                weight = forecast_probability[row, mode]
+                if weight <= 0.0:
+                    continue
+                predicted(forecast_states[row, mode], row_states[rows])
+            elif driver[j] == FREE or (is_ego and driver[j] == REPLAY):
+                straight_on(log[j, column], row_states[rows])
+            elif driver[j] == REPLAY:
+                recorded(rec[j], rec_on[j], column, row_states[rows])
+            else:
+                path = paths[path_first[j] : path_first[j] + path_size[j]]
+                planned(path, path_step[j], plan_s[j], row_states[rows])
+            row_facts[rows, ROW_LENGTH] = size[j, 0]
+            row_facts[rows, ROW_WIDTH] = size[j, 1]
+            row_facts[rows, ROW_CAR] = j
+            row_facts[rows, ROW_PROBABILITY] = weight
+            row_facts[rows, ROW_COURTESY] = courtesy
+            rows += 1
+    return rows

@@ -1,0 +1,320 @@
+"""A running batch of cases: ask what must be predicted, step, repeat.
+
+::
+
+    simulation = Simulation(cases)
+    while not simulation.done:
+        inputs = simulation.requests()
+        simulation.step(predictor.predict(inputs))
+    logs = simulation.logs()
+
+Where the predictions come from makes no difference: a predictor in this process and a client on the wire are given
+the same numbers and what they answer is inspected by the same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.models.motion.acceptance import AcceptedPredictions, accept
+from giveway.models.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
+from giveway.planning.idm import IdmParameters
+from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
+from giveway.planning.protocol import Planner, Situation
+from giveway.sim.arrays import PAST, Driver, Forecast, Status
+from giveway.sim.packing import pack
+from giveway.sim.prepare import PreparedCase
+from giveway.sim.sight import gather_rows
+from giveway.sim.step import advance, appear
+
+ORIGIN_M = np.array([1000.0, 1000.0])
+"""Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
+
+
+class Simulation:
+    """C cases stepped together.
+
+    Args:
+        cases: prepared cases.
+        seed: root of all random streams (only stochastic predictors draw from them).
+        idm: parameters of car-following cars.
+        profiles: parameters of the default planner.
+        planner: plans for every ego whose driver is EXTERNAL.
+        threads: cases are spread over this many; never changes a result.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[PreparedCase],
+        *,
+        seed: int = 0,
+        idm: IdmParameters | None = None,
+        profiles: ProfileParameters | None = None,
+        planner: Planner | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.cases = tuple(cases)
+        self.seed = seed
+        self.idm = idm or IdmParameters()
+        self.profiles = profiles or ProfileParameters()
+        self.planner = planner
+        self.tick = 0
+        self.fixed, self.moving = pack(self.cases)
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._chunks = _chunks(len(self.cases), threads)
+        agents = self.fixed.driver.shape[1]
+        predicted = np.zeros(self.fixed.driver.shape, dtype=np.bool_)
+        for c, case in enumerate(self.cases):
+            predicted[c, : len(case.ids)] = case.predicted
+        self._predicted = predicted
+        self._no_forecast = Forecast(
+            row=np.full((len(self.cases), agents), -1, dtype=np.int64),
+            states=np.zeros((0, 1, FUTURE_STEPS, 4)),
+            probability=np.zeros((0, 1)),
+        )
+        ticks = int(self.fixed.num_ticks.max())
+        self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
+        """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
+        self._each(appear)
+
+    @property
+    def done(self) -> bool:
+        """Every case has reached its end."""
+        return self.tick >= int(self.fixed.num_ticks.max())
+
+    def waiting(self) -> tuple[IntArray, IntArray]:
+        """(R,) case and agent index of the cars to predict now: flagged, present, with an ego that can use it."""
+        column = PAST + self.tick
+        ego_here = self.moving.on[np.arange(len(self.cases)), self.fixed.ego, column]
+        running = (self.fixed.num_ticks > self.tick) & ego_here
+        case, agent = np.nonzero(self._predicted & self.moving.on[:, :, column] & running[:, None])
+        return case.astype(np.int64), agent.astype(np.int64)
+
+    def requests(self, *, with_others: bool = False, with_future: bool = False) -> MotionInputs:
+        """What must be predicted from the current state.
+
+        Args:
+            with_others: fill the histories of the other cars.
+            with_future: show what will happen (recordings, plans); for the oracle only.
+        """
+        case, agent = self.waiting()
+        return MotionInputs(
+            history=self._history(case, agent),
+            size=self.fixed.size[case, agent],
+            **self._others(case, agent, filled=with_others),
+            road=tuple(self.cases[c].road for c in case.tolist()),
+            origin_m=ORIGIN_M,
+            case_ids=tuple(self.cases[c].case.id for c in case.tolist()),
+            car_ids=tuple(str(self.cases[c].ids[a]) for c, a in zip(case.tolist(), agent.tolist(), strict=True)),
+            tick=np.full(case.size, self.tick, dtype=np.int64),
+            seed=self.seed,
+            future=self._future(case, agent) if with_future else None,
+        )
+
+    def step(self, predictions: MotionPrediction | AcceptedPredictions | None = None) -> AcceptedPredictions | None:
+        """Move every case that is not finished by one tick.
+
+        Args:
+            predictions: answers to :meth:`requests` made at this tick, row by row; None if there is nobody to ask, in
+                which case the ego sees cars without prediction.
+
+        Returns:
+            The predictions as they were used.
+
+        Raises:
+            PredictionError: arrays of the wrong shape.
+        """
+        case, agent = self.waiting()
+        accepted: AcceptedPredictions | None = None
+        forecast = self._no_forecast
+        if predictions is not None and case.size:
+            if isinstance(predictions, AcceptedPredictions):
+                accepted = predictions
+            else:
+                accepted = accept(predictions, self.requests())
+            forecast = self._forecast(accepted, case, agent)
+        self._plan_outside(forecast)
+        self._each(advance, forecast, self.tick, self.idm, self.profiles)
+        self._keep_plans()
+        self.tick += 1
+        return accepted
+
+    def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
+        """What the planner of one car may know now."""
+        fixed, moving, column = self.fixed, self.moving, PAST + self.tick
+        told = self._no_forecast if forecast is None else forecast
+        count = int(fixed.num_agents[case])
+        most = count * max(told.probability.shape[1], 1)
+        row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
+        log = moving.log[case, :count, column]
+        now = np.stack(
+            [log[:, 0], log[:, 1], np.hypot(log[:, 2], log[:, 3]), np.cos(log[:, 4]), np.sin(log[:, 4])], axis=1
+        )
+        is_ego = bool(fixed.ego[case] == agent)
+        rows = gather_rows(
+            agent,
+            count,
+            column,
+            is_ego,
+            now,
+            moving.log[case],
+            moving.on[case],
+            fixed.driver[case],
+            fixed.size[case],
+            fixed.hidden[case],
+            fixed.favored[case],
+            int(fixed.ego[case]),
+            fixed.path,
+            fixed.path_first[case],
+            fixed.path_size[case],
+            fixed.path_step[case],
+            fixed.rec[case],
+            fixed.rec_on[case],
+            moving.plan_s[self.tick % 2, case],
+            told.row[case],
+            told.states,
+            told.probability,
+            row_states,
+            row_facts,
+        )
+        first = int(fixed.path_first[case, agent])
+        return Situation(
+            path=fixed.path[first : first + int(fixed.path_size[case, agent])],
+            path_step_m=float(fixed.path_step[case, agent]),
+            s_m=float(moving.s[case, agent]),
+            speed_mps=float(now[agent, 2]),
+            accel_mps2=float(moving.accel[case, agent]),
+            size_m=fixed.size[case, agent],
+            desired_speed_mps=float(fixed.desired_speed[case, agent]),
+            mode_states=row_states[:rows],
+            mode_facts=row_facts[:rows],
+            own=agent,
+            states=now,
+            present=moving.on[case, :count, column],
+            sizes=fixed.size[case, :count],
+        )
+
+    def close(self) -> None:
+        """Release the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _each(self, kernel: object, *args: object) -> None:
+        """Run a kernel over all cases, chunk by chunk."""
+        call = kernel
+        assert callable(call)
+        if self._pool is None:
+            call(self.fixed, self.moving, *args, 0, len(self.cases))
+            return
+        jobs = [self._pool.submit(call, self.fixed, self.moving, *args, a, b) for a, b in self._chunks]
+        for job in jobs:
+            job.result()
+
+    def _plan_outside(self, forecast: Forecast) -> None:
+        """Let the planner decide for every ego that is driven from outside."""
+        if self.planner is None:
+            return
+        rows = np.arange(len(self.cases))
+        outside = self.fixed.driver[rows, self.fixed.ego] == Driver.EXTERNAL
+        here = self.moving.status[rows, self.fixed.ego] == Status.PRESENT
+        for case in np.flatnonzero(outside & here & (self.fixed.num_ticks > self.tick)).tolist():
+            agent = int(self.fixed.ego[case])
+            plan = self.planner.plan(self.situation(case, agent, forecast))
+            self.moving.external_s[case, agent] = plan.s_m
+            self.moving.external_v[case, agent] = plan.speed_mps
+
+    def _keep_plans(self) -> None:
+        half = 1 - self.tick % 2
+        rows = np.arange(len(self.cases))
+        driver = self.fixed.driver[rows, self.fixed.ego]
+        here = self.moving.status[rows, self.fixed.ego] == Status.PRESENT
+        planned = (driver != Driver.REPLAY) & (driver != Driver.FREE) & here & (self.fixed.num_ticks > self.tick)
+        self.ego_plans[planned, self.tick] = self.moving.plan_s[half, rows, self.fixed.ego][planned]
+
+    def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
+        """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
+        now = PAST + self.tick
+        return np.maximum(np.arange(now - HISTORY_STEPS + 1, now + 1), self.moving.first[case, agent][:, None])
+
+    def _history(self, case: IntArray, agent: IntArray) -> FloatArray:
+        history = self.moving.log[case[:, None], agent[:, None], self._columns(case, agent)]
+        history[..., :2] -= ORIGIN_M
+        return history
+
+    def _others(self, case: IntArray, agent: IntArray, *, filled: bool) -> dict[str, FloatArray]:
+        agents = self.fixed.driver.shape[1] if filled else 0
+        if not filled or case.size == 0:
+            return {
+                "others": np.zeros((case.size, 0, HISTORY_STEPS, STATE_SIZE)),
+                "others_size": np.zeros((case.size, 0, 2)),
+            }
+        others = np.arange(agents)[None, :] + (np.arange(agents)[None, :] >= agent[:, None])
+        others = others[:, : agents - 1]
+        here = self.moving.on[case[:, None], others, PAST + self.tick]
+        flat_case, flat_agent = np.repeat(case, agents - 1), others.ravel()
+        history = self._history(flat_case, flat_agent).reshape(case.size, agents - 1, HISTORY_STEPS, STATE_SIZE)
+        size = self.fixed.size[case[:, None], others]
+        return {
+            "others": np.where(here[..., None, None], history, np.nan),
+            "others_size": np.where(here[..., None], size, np.nan),
+        }
+
+    def _future(self, case: IntArray, agent: IntArray) -> FloatArray:
+        """(R, 30, 5) recording of replay cars, current plan of all others; straight on where that ends."""
+        now, half = PAST + self.tick, self.tick % 2
+        future = np.full((case.size, FUTURE_STEPS, STATE_SIZE), np.nan)
+        for row, (c, a) in enumerate(zip(case.tolist(), agent.tolist(), strict=True)):
+            if self.fixed.driver[c, a] in (Driver.REPLAY, Driver.FREE):
+                future[row] = self.fixed.rec[c, a, now + 1 : now + 1 + FUTURE_STEPS]
+            else:
+                future[row] = self._along_plan(c, a, self.moving.plan_s[half, c, a, : FUTURE_STEPS + 1])
+        future[..., :2] -= ORIGIN_M
+        return _extended(self._history(case, agent)[:, -1], future)
+
+    def _along_plan(self, c: int, a: int, s: FloatArray) -> FloatArray:
+        path = self.cases[c].paths[a]
+        assert path is not None
+        table = np.arange(path.x.size) * path.step_m
+        heading = np.interp(s[1:], table, path.heading)
+        speed = np.diff(s) / 0.1
+        return np.stack(
+            [
+                np.interp(s[1:], table, path.x),
+                np.interp(s[1:], table, path.y),
+                speed * np.cos(heading),
+                speed * np.sin(heading),
+                heading,
+            ],
+            axis=-1,
+        )
+
+    def _forecast(self, accepted: AcceptedPredictions, case: IntArray, agent: IntArray) -> Forecast:
+        row = self._no_forecast.row.copy()
+        row[case, agent] = np.arange(case.size)
+        states = np.empty((*accepted.states.shape[:3], 4))
+        states[..., :2] = accepted.states[..., :2] + ORIGIN_M
+        states[..., 2] = np.cos(accepted.states[..., 4])
+        states[..., 3] = np.sin(accepted.states[..., 4])
+        return Forecast(row=row, states=states, probability=accepted.probability)
+
+
+def _extended(current: FloatArray, future: FloatArray) -> FloatArray:
+    """Straight on at the last known velocity where the future is missing."""
+    last = current
+    for step in range(future.shape[1]):
+        missing = np.isnan(future[:, step, 0])
+        moved = last.copy()
+        moved[:, :2] += 0.1 * last[:, 2:4]
+        future[:, step] = np.where(missing[:, None], moved, future[:, step])
+        last = future[:, step]
+    return future
+
+
+def _chunks(count: int, parts: int) -> list[tuple[int, int]]:
+    edges = np.linspace(0, count, min(parts, count) + 1).astype(int)
+    return [(int(a), int(b)) for a, b in pairwise(edges.tolist())]
