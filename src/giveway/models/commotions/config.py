@@ -1,0 +1,143 @@
+"""The 32 configurations as points on five axes, and the switches between published and corrected behavior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+from giveway.core.errors import UnknownNameError, UsageError
+
+SMALL_ACTIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+LARGE_ACTIONS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
+MAX_ACTIONS = 9
+
+Profile = Literal["paper", "clean"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """One of the 32 variants, named ``CM_abcde``.
+
+    Attributes:
+        adjusted_speed: axis a. ``A``: free speed is at least the speed at t_0 (AS); ``I``: the same for both (IS).
+        interactive: axis b. ``I``: E decides as well (IM); ``N``: E keeps its speed (NM).
+        jerk: axis c. ``J``: actions change the acceleration along a ramp (JC); ``A``: actions change the speed (AC).
+        stages: axis d, stages of optimization (1O, 2O).
+        loss: axis e, 1 accuracy, 2 accuracy and spread.
+        actions: 𝒰, ascending and with 0; None takes the published set, 5 actions for loss 1 and 7 for loss 2.
+    """
+
+    adjusted_speed: bool
+    interactive: bool
+    jerk: bool
+    stages: Literal[1, 2] = 1
+    loss: Literal[1, 2] = 1
+    actions: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        actions = self.action_set
+        if 0.0 not in actions or list(actions) != sorted(set(actions)) or not 2 <= len(actions) <= MAX_ACTIONS:
+            raise UsageError(
+                "an action set must be ascending, contain 0 and have 2 to 9 members",
+                where="Configuration.actions",
+                found=str(actions),
+                hint=f"for example {SMALL_ACTIONS}",
+            )
+
+    @classmethod
+    def from_name(cls, name: str) -> Configuration:
+        """``"CM_AIJ11"`` (also ``"CM_{AIJ11}"``) as a configuration.
+
+        Raises:
+            UnknownNameError: for anything else, with the nearest names.
+        """
+        plain = name.replace("{", "").replace("}", "")
+        if plain not in _BY_NAME:
+            raise UnknownNameError("configuration of the Commotions model", name, NAMES)
+        return _BY_NAME[plain]
+
+    @property
+    def action_set(self) -> tuple[float, ...]:
+        """𝒰: changes of acceleration (JC, m/s²) or of speed (AC, m/s)."""
+        if self.actions is not None:
+            return self.actions
+        return SMALL_ACTIONS if self.loss == 1 else LARGE_ACTIONS
+
+    @property
+    def code(self) -> str:
+        """The five letters, e.g. ``"AIJ11"``."""
+        return (
+            ("A" if self.adjusted_speed else "I")
+            + ("I" if self.interactive else "N")
+            + ("J" if self.jerk else "A")
+            + str(self.stages)
+            + str(self.loss)
+        )
+
+    @property
+    def name(self) -> str:
+        """As registered, e.g. ``"CM_AIJ11"``."""
+        return f"CM_{self.code}"
+
+    @property
+    def label(self) -> str:
+        """The axes in words of the papers, e.g. ``"AS-IM-JC-1O-L1"``."""
+        return "-".join(
+            (
+                "AS" if self.adjusted_speed else "IS",
+                "IM" if self.interactive else "NM",
+                "JC" if self.jerk else "AC",
+                f"{self.stages}O",
+                f"L{self.loss}",
+            )
+        )
+
+
+_BY_NAME: dict[str, Configuration] = {
+    configuration.name: configuration
+    for loss, control, speed, stages, ego in product("12", "JA", "IA", "12", "IN")
+    for configuration in [
+        Configuration(
+            adjusted_speed=speed == "A",
+            interactive=ego == "I",
+            jerk=control == "J",
+            stages=1 if stages == "1" else 2,
+            loss=1 if loss == "1" else 2,
+        )
+    ]
+}
+
+NAMES: tuple[str, ...] = tuple(_BY_NAME)
+"""All 32 names in the order of the published tables: loss, control, free speed, stages, ego model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switches:
+    """Where the published implementation and a sound one part.
+
+    Attributes:
+        optimizer: ``"bayes"`` (Sobol and expected improvement, as published) or any other registered optimizer.
+        step_count: ``"integer"``: ceil of the horizon; ``"float32"``: the published count, which loses the last step
+            for some horizons (N = 9, 13, 18, ...).
+        stage_winner: what is deployed when stage 1 of a two-stage fit wins. ``"best"``: its parameters;
+            ``"logarithms"``: the published mistake, logarithms taken for natural units.
+        spread_term: loss 2. ``"relative"``: of std/T_out, capped at 0.1, as computed; ``"absolute"``: as printed,
+            100 Var - 20 std + 1 of the time itself.
+        box_fraction: width of the second stage's box as a part of the range: 1/4 as computed, 1/5 as printed.
+    """
+
+    optimizer: str = "cma"
+    step_count: Literal["integer", "float32"] = "integer"
+    stage_winner: Literal["best", "logarithms"] = "best"
+    spread_term: Literal["relative", "absolute"] = "relative"
+    box_fraction: float = 0.25
+
+    @classmethod
+    def of(cls, profile: Profile) -> Switches:
+        """``"paper"``: as the published results were computed, mistakes included; ``"clean"``: corrected."""
+        if profile == "paper":
+            return cls(optimizer="bayes", step_count="float32", stage_winner="logarithms")
+        if profile == "clean":
+            return cls()
+        raise UnknownNameError("profile", profile, ("paper", "clean"))
