@@ -99,10 +99,15 @@ def _read_text(path: Path) -> tuple[Case, ...]:
     entries = document.get("cases")
     if not isinstance(entries, list) or not entries:
         raise EmptySelectionError("the case set is empty", where=path, found='no entry under "cases"')
-    return tuple(_validate(entry, f"{path}, case {index}") for index, entry in enumerate(entries))
+    return tuple(case_from(entry, f"{path}, case {index}") for index, entry in enumerate(entries))
 
 
-def _validate(entry: Any, where: str) -> Case:
+def case_from(entry: Any, where: str) -> Case:
+    """A case from plain values.
+
+    Raises:
+        FileFormatError: naming the field.
+    """
     try:
         return _ADAPTER.validate_python(entry)
     except ValidationError as error:

@@ -1,0 +1,184 @@
+"""Drive logs on disk: columnar Parquet for what has many rows, JSON for the rest.
+
+A log is a folder with ``states.parquet`` (one row per instant and agent), ``predictions.parquet`` (one row per
+prediction and mode) and ``log.json``, which is written last: a folder without it is not a log.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from giveway.core.errors import DataError, FileFormatError
+from giveway.core.files import write_atomically, write_text
+from giveway.core.tracks import Tracks
+from giveway.sim.case_files import case_from
+from giveway.sim.cases import Role
+from giveway.sim.collisions import Collision, Region
+from giveway.sim.logs import DriveLog, LoggedPredictions, LogEvent
+
+FORMAT = "giveway-drive-log"
+VERSION = 1
+STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
+
+
+def write_log(folder: Path, log: DriveLog) -> None:
+    """Write one log; it can be read as soon as ``log.json`` is there."""
+    with write_atomically(folder / "states.parquet") as path:
+        _states(log).write_parquet(path)
+    if log.predictions is not None:
+        with write_atomically(folder / "predictions.parquet") as path:
+            _predictions(log.predictions).write_parquet(path)
+    tracks = log.tracks
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "digest": log.digest,
+        "agents": {
+            "ids": tracks.ids.tolist(),
+            "kind": tracks.kind.tolist(),
+            "size_m": tracks.size.tolist(),
+        },
+        "time_s": {"start": float(tracks.time_s[0]), "step": 0.1, "count": tracks.num_instants},
+        **log.facts(),
+    }
+    write_text(folder / "log.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_log(folder: Path) -> DriveLog:
+    """Read one log back, equal to what was written.
+
+    Raises:
+        DataError: no log there.
+        FileFormatError: of another version or damaged.
+    """
+    file = folder / "log.json"
+    if not file.exists():
+        raise DataError("no drive log here", where=folder, found="no log.json", hint="giveway drive run writes them")
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileFormatError("a drive log does not parse", where=file, found=str(error)) from error
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise FileFormatError(
+            "not a drive log of this version", where=file, found=f"{document.get('format')} {document.get('version')}"
+        )
+    try:
+        log = _log(folder, document)
+    except (KeyError, TypeError, ValueError, OSError, pl.exceptions.PolarsError) as error:
+        raise FileFormatError("a damaged drive log", where=folder, found=f"{type(error).__name__}: {error}") from error
+    if log.digest != document["digest"]:
+        raise FileFormatError("a drive log that was changed", where=folder, found="its digest does not fit its content")
+    return log
+
+
+def logs_below(folder: Path) -> list[Path]:
+    """Folders of all logs below a folder, sorted by name."""
+    return sorted(path.parent for path in folder.rglob("log.json"))
+
+
+def _states(log: DriveLog) -> pl.DataFrame:
+    agents, instants = log.tracks.observed.shape
+    columns: dict[str, Any] = {
+        "tick": np.repeat(np.arange(instants, dtype=np.int32), agents),
+        "car": np.tile(log.tracks.ids, instants),
+    }
+    for prefix, tracks in (("", log.tracks), ("recorded_", log.recorded)):
+        states = np.concatenate([tracks.xy, tracks.velocity, tracks.heading[..., None]], axis=-1)
+        for i, name in enumerate(STATE_COLUMNS):
+            columns[prefix + name] = states[..., i].T.ravel()
+        columns[prefix + "present"] = tracks.observed.T.ravel()
+    ego = np.tile(np.arange(agents) == log.ego, instants)
+    for name in ("ego_s", "recorded_ego_s", "outside_m", "recorded_outside_m"):
+        columns[name] = np.where(ego, np.repeat(getattr(log, name), agents), np.nan)
+    plan = np.full((instants, agents, log.plans.shape[1] * 2), np.nan)
+    plan[: log.plans.shape[0], log.ego] = log.plans.reshape(log.plans.shape[0], -1)
+    columns["plan"] = list(plan.reshape(instants * agents, -1))
+    return pl.DataFrame(columns)
+
+
+def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
+    row, mode = np.nonzero(predictions.probability > 0)
+    states = predictions.states[row, mode]
+    return pl.DataFrame(
+        {
+            "tick": predictions.tick[row],
+            "agent": predictions.agent[row],
+            "mode": mode,
+            "modes": np.full(row.size, predictions.probability.shape[1]),
+            "row": row,
+            "probability": predictions.probability[row, mode],
+            **{name: list(states[..., i]) for i, name in enumerate(STATE_COLUMNS)},
+        }
+    )
+
+
+def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
+    frame = pl.read_parquet(folder / "states.parquet")
+    ids = np.array(document["agents"]["ids"])
+    clock = document["time_s"]
+    shape = (int(clock["count"]), len(ids))
+
+    def column(name: str) -> Any:
+        return frame[name].to_numpy().reshape(shape)
+
+    def tracks(prefix: str) -> Tracks:
+        states = np.stack([column(prefix + name).T for name in STATE_COLUMNS], axis=-1)
+        return Tracks(
+            time_s=clock["start"] + 0.1 * np.arange(shape[0]),
+            xy=np.ascontiguousarray(states[..., :2]),
+            velocity=np.ascontiguousarray(states[..., 2:4]),
+            heading=np.ascontiguousarray(states[..., 4]),
+            observed=np.ascontiguousarray(column(prefix + "present").T).astype(np.bool_),
+            size=np.array(document["agents"]["size_m"], dtype=np.float64),
+            kind=np.array(document["agents"]["kind"], dtype=np.int64),
+            ids=ids,
+        )
+
+    ego = int(document["ego"])
+    plans = np.stack(frame["plan"].to_list()).reshape(*shape, -1, 2)[:-1, ego]
+    return DriveLog(
+        case=case_from(document["case"], f"{folder}/log.json"),
+        tracks=tracks(""),
+        recorded=tracks("recorded_"),
+        roles=tuple(Role(role) for role in document["roles"]),
+        predicted=np.array(document["predicted"], dtype=np.bool_),
+        ego=ego,
+        ego_s=column("ego_s")[:, ego].copy(),
+        recorded_ego_s=column("recorded_ego_s")[:, ego].copy(),
+        expected_progress_m=document["expected_progress_m"],
+        ego_left=document["ego_left"],
+        plans=np.ascontiguousarray(plans, dtype=np.float64),
+        predictions=_read_predictions(folder / "predictions.parquet"),
+        collisions=tuple(
+            Collision(**{**c, "first_region": Region(c["first_region"]), "second_region": Region(c["second_region"])})
+            for c in document["collisions"]
+        ),
+        events=tuple(LogEvent(**event) for event in document["events"]),
+        outside_m=column("outside_m")[:, ego].copy(),
+        recorded_outside_m=column("recorded_outside_m")[:, ego].copy(),
+        meta=document["meta"],
+        failed=document["failed"],
+    )
+
+
+def _read_predictions(path: Path) -> LoggedPredictions | None:
+    if not path.exists():
+        return None
+    frame = pl.read_parquet(path)
+    row, mode = frame["row"].to_numpy(), frame["mode"].to_numpy()
+    count, modes = int(row.max()) + 1, int(frame["modes"][0])
+    values = np.stack([np.stack(frame[name].to_list()) for name in STATE_COLUMNS], axis=-1)
+    states, probability = np.zeros((count, modes, *values.shape[1:])), np.zeros((count, modes))
+    states[row, mode], probability[row, mode] = values, frame["probability"].to_numpy()
+    first = np.unique(row, return_index=True)[1]
+    return LoggedPredictions(
+        tick=frame["tick"].to_numpy()[first].astype(np.int64),
+        agent=frame["agent"].to_numpy()[first].astype(np.int64),
+        states=states,
+        probability=probability,
+    )
