@@ -17,6 +17,7 @@ DATASETS: Registry[Dataset] = Registry(
         "leeds": "giveway.data.leeds:LEEDS",
         "lgap": "giveway.data.lgap:LGAP",
         "round": "giveway.data.round:ROUND",
+        "store": "giveway.data.stored:STORED",
     },
     group="giveway.datasets",
 )

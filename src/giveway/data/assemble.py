@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,19 @@ from giveway.data.tables import line_of
 
 MAX_CELLS = 400_000_000
 """Agents times instants; more would need over 16 GB and means that a frame number or an id is wrong."""
+
+
+Run = tuple[int, int, int, int]
+"""Agent, first row, end row, first instant of an unbroken stretch of frames."""
+
+
+class States(TypedDict):
+    """The dense part of :class:`Tracks`."""
+
+    xy: FloatArray
+    heading: FloatArray
+    velocity: FloatArray
+    observed: BoolArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,21 +179,21 @@ def group_rows(
     return Grouping(offsets=offsets, order=permutation, ids=labels[codes[starts]])
 
 
-def tracks_from_rows(parts: list[StateRows], *, frame_rate_hz: float) -> Tracks:
+def tracks_from_rows(parts: list[StateRows], *, frame_rate_hz: float, frames: tuple[int, int] | None = None) -> Tracks:
     """Lay out the rows of one or more files on the frames they span together.
 
     Args:
         parts: vehicles, pedestrians, ...; agents keep this order.
         frame_rate_hz: instants are ``frame / frame_rate_hz``.
+        frames: first and last frame of the grid; by default the smallest and largest of all parts.
 
     Returns:
-        Dense tracks; T runs from the smallest to the largest frame of all parts.
+        Dense tracks.
 
     Raises:
         DataError: if the layout would not fit any machine, because a frame number is absurd.
     """
-    first = min(int(part.frame.min()) for part in parts)
-    last = max(int(part.frame.max()) for part in parts)
+    first, last = frame_range(parts) if frames is None else frames
     agents = sum(part.num_agents for part in parts)
     instants = last - first + 1
     if agents * instants > MAX_CELLS:
@@ -189,34 +203,59 @@ def tracks_from_rows(parts: list[StateRows], *, frame_rate_hz: float) -> Tracks:
             found=f"{agents} tracks over frames {first} to {last}",
             hint="a frame number is probably damaged; get the file again",
         )
-    xy = np.full((agents, instants, 2), np.nan)
-    heading = np.full((agents, instants), np.nan)
-    velocity = np.full((agents, instants, 2), np.nan)
-    observed = np.zeros((agents, instants), dtype=np.bool_)
-    base = 0
+    runs: list[Run] = []
+    base = rows = 0
     for part in parts:
-        for agent, begin, end, column in _runs(part, first):
-            row, span = base + agent, slice(column, column + end - begin)
-            xy[row, span, 0] = part.x[begin:end]
-            xy[row, span, 1] = part.y[begin:end]
-            heading[row, span] = part.heading[begin:end]
-            velocity[row, span, 0] = part.vx[begin:end]
-            velocity[row, span, 1] = part.vy[begin:end]
-            observed[row, span] = True
-        base += part.num_agents
+        runs += [(base + agent, rows + begin, rows + end, column) for agent, begin, end, column in _runs(part, first)]
+        base, rows = base + part.num_agents, rows + part.num_rows
+    names = ("x", "y", "heading", "vx", "vy")
+    one = len(parts) == 1
+    columns = [getattr(parts[0], n) if one else np.concatenate([getattr(p, n) for p in parts]) for n in names]
     return Tracks(
+        **lay_out(runs, columns, agents, instants),
         time_s=np.arange(first, last + 1) / frame_rate_hz,
-        xy=xy,
-        heading=heading,
-        velocity=velocity,
-        observed=observed,
         size=np.concatenate([part.size for part in parts]),
         kind=np.concatenate([part.kind for part in parts]),
         ids=np.concatenate([part.grouping.ids for part in parts]),
     )
 
 
-def _runs(part: StateRows, first: int) -> list[tuple[int, int, int, int]]:
+def frame_range(parts: Sequence[StateRows]) -> tuple[int, int]:
+    """Smallest and largest frame."""
+    return min(int(part.frame.min()) for part in parts), max(int(part.frame.max()) for part in parts)
+
+
+def lay_out(runs: Sequence[Run], columns: Sequence[FloatArray], agents: int, instants: int) -> States:
+    """Copy flat columns to dense arrays.
+
+    Args:
+        runs: unbroken stretches; every row belongs to one of them.
+        columns: x, y, heading, vx, vy, each (R,).
+        agents: A.
+        instants: T.
+
+    Returns:
+        ``xy``, ``heading``, ``velocity`` and ``observed`` of :class:`Tracks`; NaN outside the stretches.
+    """
+    x, y, heading, vx, vy = columns
+    states: States = {
+        "xy": np.full((agents, instants, 2), np.nan),
+        "heading": np.full((agents, instants), np.nan),
+        "velocity": np.full((agents, instants, 2), np.nan),
+        "observed": np.zeros((agents, instants), dtype=np.bool_),
+    }
+    for agent, begin, end, column in runs:
+        span = slice(column, column + end - begin)
+        states["xy"][agent, span, 0] = x[begin:end]
+        states["xy"][agent, span, 1] = y[begin:end]
+        states["heading"][agent, span] = heading[begin:end]
+        states["velocity"][agent, span, 0] = vx[begin:end]
+        states["velocity"][agent, span, 1] = vy[begin:end]
+        states["observed"][agent, span] = True
+    return states
+
+
+def _runs(part: StateRows, first: int) -> list[Run]:
     """(agent, first row, end row, first instant) of every unbroken stretch of frames."""
     breaks = np.flatnonzero(~(part.inner & (np.diff(part.frame) == 1))) + 1
     begins = np.concatenate([[0], breaks])
@@ -240,7 +279,8 @@ def _codes(track: IntArray | pl.Series) -> tuple[IntArray, StrArray]:
     rank = np.empty(len(values), dtype=np.int64)
     rank[np.argsort(where, kind="stable")] = np.arange(len(values))
     codes = np.repeat(rank[inverse], np.diff(np.concatenate([[0], change, [len(track)]])))
-    return codes, values[np.argsort(where, kind="stable")].astype(np.str_)
+    labels = [str(value) for value in values[np.argsort(where, kind="stable")].tolist()]
+    return codes, np.array(labels, dtype=np.str_)
 
 
 def _steps(codes: IntArray, frame: IntArray) -> tuple[BoolArray, IntArray]:

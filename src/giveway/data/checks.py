@@ -110,18 +110,18 @@ def check_constant(values: FloatArray, rows: StateRows, column: str, findings: F
     return not changed.size
 
 
-def check_sizes(rows: StateRows, findings: Findings, *, columns: tuple[str, str]) -> bool:
-    """Lengths and widths must be positive; NaN means that the source gives none."""
-    fine = True
-    for axis, column in enumerate(columns):
-        bad = np.flatnonzero(rows.size[:, axis] <= 0)
-        fine = fine and not bad.size
-        findings.rows(
-            "a size is zero or negative",
-            rows.file,
-            rows.lines(rows.grouping.offsets[bad]),
-            column=column,
-            values=rows.size[bad, axis],
-            hint="give the real size, or remove the track",
-        )
-    return fine
+def check_sizes(size: FloatArray, file: Path, lines: IntArray, findings: Findings) -> bool:
+    """Lengths and widths must be positive; NaN means that the source gives none.
+
+    Args:
+        size: (A, 2) length and width [m].
+        file: for messages.
+        lines: (A,) line that states the size of each agent.
+        findings: where problems go.
+    """
+    for axis, column in enumerate(("length", "width")):
+        bad = np.flatnonzero(size[:, axis] <= 0)
+        hint = "give the real size, or remove the track"
+        message = "a size is zero or negative"
+        findings.rows(message, file, lines[bad], column=column, values=size[bad, axis], hint=hint)
+    return not bool((size <= 0).any())

@@ -21,7 +21,7 @@ def decode_header(data: bytes, path: Path, separator: str, findings: Findings) -
 
     A UTF-8 byte-order mark and blanks around names are tolerated.
     """
-    if not data.strip():
+    if len(data) < MAX_HEADER_BYTES and not data.strip():
         findings.error("the file is empty", path, line=1, found=f"{len(data)} bytes", hint="get the file again")
         return None
     for mark, kind in WIDE_MARKS.items():

@@ -189,7 +189,7 @@ def state_rows(table: Table, findings: Findings) -> StateRows | None:
     if is_vehicle:
         check_constant(length, rows, "length", findings)
         check_constant(width, rows, "width", findings)
-        check_sizes(rows, findings, columns=("length", "width"))
+        check_sizes(rows.size, table.path, line_of(firsts), findings)
     return rows if findings.num_errors == before else None
 
 

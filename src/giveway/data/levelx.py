@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import BoolArray, IntArray
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
-from giveway.data.checks import check_constant, check_motion, check_sizes
+from giveway.data.checks import check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.levelx_files import RECORDING_META, SUFFIXES, TRACKS, TRACKS_META, peek, triples
@@ -131,9 +131,7 @@ class LevelXDataset:
         kinds = self._kinds(tracks_meta, findings)
         if grouping is None or kinds is None or not _same_tracks(meta, tracks_meta, tracks, grouping, findings):
             return None
-        length, width = tracks.floats("length"), tracks.floats("width")
-        firsts = grouping.first_rows
-        size = np.stack([length[firsts], width[firsts]], axis=1)
+        size = np.stack([tracks_meta.floats("length"), tracks_meta.floats("width")], axis=1)
         rows = StateRows(
             file=tracks.path,
             grouping=grouping,
@@ -143,18 +141,12 @@ class LevelXDataset:
             heading=np.radians(tracks.floats("heading")),
             vx=tracks.floats("xVelocity"),
             vy=tracks.floats("yVelocity"),
-            size=self._without_zeros(size, kinds),
+            size=np.where((size == 0) & _is_any(kinds, self.sizeless)[:, None], np.nan, size),
             kind=kinds,
         )
-        check_constant(length, rows, "length", findings)
-        check_constant(width, rows, "width", findings)
-        check_sizes(rows, findings, columns=("length", "width"))
+        check_sizes(rows.size, tracks_meta.path, line_of(np.arange(len(kinds))), findings)
         check_motion(rows, float(meta.floats("frameRate")[0]), findings, columns=("xCenter", "xVelocity"))
         return rows if findings.num_errors == before else None
-
-    def _without_zeros(self, size: FloatArray, kinds: IntArray) -> FloatArray:
-        sizeless = np.isin(kinds, [int(kind) for kind in self.sizeless])
-        return np.where(sizeless[:, None] & (size == 0), np.nan, size)
 
     def _kinds(self, tracks_meta: Table, findings: Findings) -> IntArray | None:
         names = tracks_meta.text("class").to_list()
@@ -172,6 +164,10 @@ class LevelXDataset:
             )
             return None
         return np.array([int(self.kinds[name]) for name in names], dtype=np.int64)
+
+
+def _is_any(kinds: IntArray, chosen: frozenset[AgentKind]) -> BoolArray:
+    return np.isin(kinds, [int(kind) for kind in chosen])
 
 
 def _is_ours(tracks: Path) -> bool:

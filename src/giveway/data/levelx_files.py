@@ -53,10 +53,10 @@ TRACKS = TableFormat(
         Column(name="xCenter", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
         Column(name="yCenter", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
         Column(name="heading", low=-360, high=360, unit="degrees"),
-        Column(name="width", low=0, high=100, unit="m"),
-        Column(name="length", low=0, high=100, unit="m"),
         Column(name="xVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="yVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
+        # Not used, but the last cell of a line: reading it shows lines that are too short.
+        Column(name="latAcceleration"),
     ),
     header=header_of(
         "recordingId,trackId,frame,trackLifetime,xCenter,yCenter,heading,width,length,xVelocity,"

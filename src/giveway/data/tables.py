@@ -8,6 +8,7 @@ empty cells, NaN and infinities, values outside the range a format allows. Only 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
@@ -183,7 +184,11 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     if not check_header(names, path, form, findings):
         return None
     wanted = [column for column in form.columns if column.name in names]
-    frame = _parse(data, names, wanted, form)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # Hashing needs as long as a tenth of parsing and runs beside it.
+        digest = pool.submit(sha256_of_bytes, data)
+        frame = _parse(data, names, wanted, form)
+        sha256 = digest.result()
     if frame is None:
         report_bad_cells(data, names, wanted, form.separator, path, findings)
         return None
@@ -195,7 +200,7 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     _check_ending(data, path, form, findings)
     if not _in_range(frame, wanted, path, findings):
         return None
-    return Table(path=path, frame=frame, header=header, sha256=sha256_of_bytes(data))
+    return Table(path=path, frame=frame, header=header, sha256=sha256)
 
 
 def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat) -> pl.DataFrame | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from giveway.core.errors import DataError, GivewayError
-from giveway.data.assemble import StateRows
+from giveway.data.assemble import StateRows, frame_range
 from giveway.data.findings import Findings
 from giveway.data.protocol import Dataset, Problem, Progress, Recording, RecordingSummary, Verification
 
@@ -59,8 +59,7 @@ def problem_of(error: GivewayError, root: Path) -> Problem:
 
 def summarize(recording: Recording, parts: list[StateRows], *, frame_rate_hz: float) -> RecordingSummary:
     """Counts of a recording; its duration runs from the first to the last frame, both included."""
-    first = min(int(part.frame.min()) for part in parts)
-    last = max(int(part.frame.max()) for part in parts)
+    first, last = frame_range(parts)
     frames = last - first + 1
     return RecordingSummary(
         id=recording.id,

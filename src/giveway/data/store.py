@@ -1,0 +1,301 @@
+"""The canonical store: scenes as Parquet, read back bit for bit.
+
+::
+
+    <store>/store.json                          format and version
+    <store>/maps/<sha256>.json                  lane maps, shared by recordings
+    <store>/recordings/<dataset>/<id>/          one folder per recording, moved into place when complete
+        scenes.json                             time grid, location, provenance, attributes of each scene; hashes
+        segments.parquet                        one row per unbroken stretch of an agent: who, what, from when, how long
+        states.parquet                          x, y, heading, vx, vy of all stretches, one after the other
+
+Only observed states are stored, so a store is small although scenes are dense.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.derivatives import runs
+from giveway.core.errors import StoreError
+from giveway.core.files import write_text
+from giveway.core.maps.lanes import LaneMap
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import Tracks
+from giveway.data.assemble import lay_out
+from giveway.data.fingerprints import sha256_of_bytes, sha256_of_file
+from giveway.data.plain import from_plain, to_plain
+from giveway.data.roads_json import road_from_plain, road_to_plain
+
+FORMAT = "giveway-store"
+VERSION = 1
+STATE_COLUMNS = ("x", "y", "heading", "vx", "vy")
+AGAIN = "delete the folder and convert the recording again"
+
+
+def open_store(folder: Path, *, create: bool = False) -> None:
+    """Check that a folder is a store of a version we can read; optionally make it one.
+
+    Raises:
+        StoreError: if it is not.
+    """
+    path = folder / "store.json"
+    if create and not path.exists():
+        if folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir()):
+            raise StoreError(
+                "the folder is not empty and not a store",
+                where=folder,
+                found="other files",
+                hint="choose another --out",
+            )
+        write_text(path, json.dumps({"format": FORMAT, "version": VERSION}) + "\n")
+    content = _read_json(path)
+    if content.get("format") != FORMAT:
+        raise StoreError("not a store", where=path, found=content.get("format"), hint="giveway data convert --help")
+    if content.get("version") != VERSION:
+        raise StoreError(
+            "the store has another version",
+            where=path,
+            found=f"version {content.get('version')}, this release reads {VERSION}",
+            hint="convert the recordings again",
+        )
+
+
+def recording_folder(store: Path, dataset: str, recording: str) -> Path:
+    """Where a recording lies; every part of its id is one folder."""
+    parts = [part for part in recording.split("/") if part not in ("", ".", "..")]
+    return store.joinpath("recordings", dataset, *parts)
+
+
+def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[Scene]) -> Path:
+    """Write all scenes of a recording; the folder appears when everything is on disk, or not at all.
+
+    Args:
+        store: folder that :func:`open_store` accepts.
+        dataset: registered name of the source.
+        recording: identifier of the recording.
+        scenes: at least one.
+
+    Returns:
+        The folder of the recording; an earlier one is replaced.
+
+    Raises:
+        StoreError: if the disk refuses.
+    """
+    target = recording_folder(store, dataset, recording)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise StoreError(
+            "cannot write here", where=target, found=error.strerror, hint="choose another --out"
+        ) from error
+    try:
+        _write_tables(temporary, scenes)
+        roads = {id(scene.road): _write_road(store, scene.road) for scene in scenes if scene.road is not None}
+        names = sorted(path.name for path in temporary.iterdir())
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "dataset": dataset,
+            "recording": recording,
+            "files": {name: sha256_of_file(temporary / name) for name in names},
+            **_describe(scenes, roads),
+        }
+        write_text(temporary / "scenes.json", json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+        temporary.chmod(0o755)
+        if target.exists():
+            shutil.rmtree(target)
+        temporary.replace(target)
+    except OSError as error:
+        raise StoreError("cannot write", where=target, found=error.strerror, hint="is the disk full?") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return target
+
+
+def read_recording(store: Path, dataset: str, recording: str) -> Iterator[Scene]:
+    """The scenes of a stored recording, equal to those that were written.
+
+    Raises:
+        StoreError: if files are missing, damaged or of another version.
+    """
+    folder = recording_folder(store, dataset, recording)
+    document = read_document(folder)
+    try:
+        segments = pl.read_parquet(folder / "segments.parquet")
+        states = pl.read_parquet(folder / "states.parquet", columns=list(STATE_COLUMNS)).rechunk()
+        columns = [cast(FloatArray, states.get_column(name).to_numpy()) for name in STATE_COLUMNS]
+        yield from _scenes(store, document, segments, columns)
+    except (OSError, pl.exceptions.PolarsError, KeyError, IndexError, ValueError, TypeError) as error:
+        raise StoreError("a stored recording is damaged", where=folder, found=error, hint=AGAIN) from error
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """``scenes.json`` of a stored recording, its version checked."""
+    document = _read_json(folder / "scenes.json")
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise StoreError(
+            "not a recording of this store version", where=folder, found=document.get("version"), hint=AGAIN
+        )
+    return document
+
+
+def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:
+    parts: list[pl.DataFrame] = []
+    values: list[list[FloatArray]] = [[] for _ in STATE_COLUMNS]
+    for number, scene in enumerate(scenes):
+        tracks = scene.tracks
+        stretches = [runs(tracks.observed[agent]) for agent in range(tracks.num_agents)]
+        # An agent that is never observed still has a row, of length zero.
+        stretches = [part if len(part) else np.zeros((1, 2), dtype=np.int64) for part in stretches]
+        agents = np.repeat(np.arange(tracks.num_agents), [len(part) for part in stretches])
+        spans: IntArray = np.concatenate(stretches) if stretches else np.zeros((0, 2), dtype=np.int64)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "scene": np.full(len(agents), number, dtype=np.int32),
+                    "agent": agents.astype(np.int32),
+                    "id": tracks.ids[agents].tolist(),
+                    "kind": tracks.kind[agents].astype(np.int16),
+                    "length": tracks.size[agents, 0],
+                    "width": tracks.size[agents, 1],
+                    "first": spans[:, 0].astype(np.int32),
+                    "count": (spans[:, 1] - spans[:, 0]).astype(np.int32),
+                },
+                schema_overrides={"id": pl.String},
+            )
+        )
+        dense = (tracks.xy[..., 0], tracks.xy[..., 1], tracks.heading, tracks.velocity[..., 0], tracks.velocity[..., 1])
+        for column, array in zip(values, dense, strict=True):
+            column.append(array[tracks.observed])
+    states = pl.DataFrame({name: np.concatenate(column) for name, column in zip(STATE_COLUMNS, values, strict=True)})
+    for name, frame in (("segments", pl.concat(parts)), ("states", states)):
+        path = folder / f"{name}.parquet"
+        frame.write_parquet(path, compression="lz4", statistics=False, row_group_size=max(frame.height, 1))
+        _flush(path)
+
+
+def _describe(scenes: Sequence[Scene], roads: Mapping[int, str]) -> dict[str, Any]:
+    """What is not in the tables; provenances are listed once because thousands of cases share one."""
+    provenances: list[Provenance] = []
+    entries: list[dict[str, Any]] = []
+    for scene in scenes:
+        if not provenances or provenances[-1] != scene.provenance:
+            provenances.append(scene.provenance)
+        entries.append(
+            {
+                "agents": scene.tracks.num_agents,
+                "instants": scene.tracks.num_instants,
+                "time": _describe_time(scene),
+                "location": scene.location,
+                "road": None if scene.road is None else roads[id(scene.road)],
+                "provenance": len(provenances) - 1,
+                "attributes": to_plain(dict(scene.attributes)),
+            }
+        )
+    sources = [
+        {"dataset": p.dataset, "recording": p.recording, "files": dict(p.files), "notes": list(p.notes)}
+        for p in provenances
+    ]
+    return {"provenances": sources, "scenes": entries}
+
+
+def _describe_time(scene: Scene) -> Any:
+    """A rule where the instants are exactly frames over a rate, otherwise the instants themselves."""
+    time = scene.tracks.time_s
+    rate, first = scene.attributes.get("frame_rate_hz"), scene.attributes.get("first_frame")
+    if isinstance(rate, float) and isinstance(first, int) and np.array_equal(_grid(first, len(time), rate), time):
+        return {"first_frame": first, "frame_rate_hz": rate}
+    return to_plain(time)
+
+
+def _grid(first: int, count: int, rate_hz: float) -> FloatArray:
+    return np.arange(first, first + count) / rate_hz
+
+
+def _scenes(
+    store: Path, document: dict[str, Any], segments: pl.DataFrame, columns: Sequence[FloatArray]
+) -> Iterator[Scene]:
+    scene_of = segments.get_column("scene").to_numpy()
+    bounds = np.searchsorted(scene_of, np.arange(len(document["scenes"]) + 1))
+    lengths = segments.get_column("count").to_numpy().astype(np.int64)
+    ends = np.cumsum(lengths)
+    if len(ends) and ends[-1] != len(columns[0]):
+        raise ValueError("segments and states do not fit together")
+    provenances = [
+        Provenance(dataset=p["dataset"], recording=p["recording"], files=p["files"], notes=tuple(p["notes"]))
+        for p in document["provenances"]
+    ]
+    for number, entry in enumerate(document["scenes"]):
+        part = segments.slice(int(bounds[number]), int(bounds[number + 1] - bounds[number]))
+        agent = part.get_column("agent").to_numpy()
+        stops = ends[bounds[number] : bounds[number + 1]]
+        starts = stops - lengths[bounds[number] : bounds[number + 1]]
+        stretches = zip(
+            agent.tolist(), starts.tolist(), stops.tolist(), part.get_column("first").to_list(), strict=True
+        )
+        _, heads = np.unique(agent, return_index=True)
+        yield Scene(
+            tracks=Tracks(
+                **lay_out(list(stretches), columns, entry["agents"], entry["instants"]),
+                time_s=_time(entry),
+                size=np.stack([part.get_column(name).to_numpy()[heads] for name in ("length", "width")], axis=1),
+                kind=part.get_column("kind").to_numpy()[heads].astype(np.int64),
+                ids=np.array(part.get_column("id").to_list(), dtype=np.str_)[heads],
+            ),
+            road=None if entry["road"] is None else _read_road(store / "maps" / f"{entry['road']}.json"),
+            location=entry["location"],
+            provenance=provenances[entry["provenance"]],
+            attributes=from_plain(entry["attributes"]),
+        )
+
+
+def _time(entry: dict[str, Any]) -> FloatArray:
+    time = from_plain(entry["time"])
+    if isinstance(time, dict):
+        rule = cast("dict[str, Any]", time)
+        return _grid(rule["first_frame"], entry["instants"], rule["frame_rate_hz"])
+    return time
+
+
+def _write_road(store: Path, road: LaneMap) -> str:
+    text = json.dumps(road_to_plain(road), ensure_ascii=False, allow_nan=False)
+    digest = sha256_of_bytes(text.encode())
+    path = store / "maps" / f"{digest}.json"
+    if not path.exists():
+        write_text(path, text)
+    return digest
+
+
+@lru_cache(maxsize=32)
+def _read_road(path: Path) -> LaneMap:
+    return road_from_plain(_read_json(path))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError("cannot read a file of the store", where=path, found=error.strerror, hint=AGAIN) from error
+    except ValueError as error:
+        raise StoreError("a file of the store is damaged", where=path, found=error, hint=AGAIN) from error
+    if not isinstance(content, dict):
+        raise StoreError("a file of the store is damaged", where=path, found=type(content).__name__, hint=AGAIN)
+    return cast("dict[str, Any]", content)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
