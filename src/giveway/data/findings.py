@@ -7,13 +7,17 @@ disagree about what a defect is.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from giveway.core.arrays import AnyArray, IntArray
-from giveway.core.errors import FileFormatError
+from giveway.core.errors import FileFormatError, GivewayError
 from giveway.data.protocol import Problem, Severity
+
+PLACE = re.compile(r"(?P<file>.*?)(, line (?P<line>\d+))?(, column '?(?P<column>[^']*?)'?)?", re.DOTALL)
+"""How :func:`place` and the map reader write where an error is."""
 
 MAX_PER_KIND = 5
 """Problems of one kind (same message, file and column) that are listed; the rest is counted."""
@@ -32,6 +36,8 @@ class Findings:
     strict: bool = True
     _problems: list[Problem] = field(default_factory=list[Problem])
     _counts: dict[tuple[str, str, str | None], int] = field(default_factory=dict[tuple[str, str, str | None], int])
+
+    _seen: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
 
     def error(
         self,
@@ -76,6 +82,17 @@ class Findings:
         """Something odd that leaves the numbers right."""
         if not self.strict:
             self._add("warning", message, file, line, column, found, hint, count)
+
+    def forward(self, error: GivewayError) -> None:
+        """Take in an error that a reader raised, keeping its place; raised again in strict mode."""
+        if self.strict:
+            raise error
+        match = PLACE.fullmatch(error.where or str(self.root))
+        assert match is not None  # every text matches
+        line = int(match["line"]) if match["line"] else None
+        self.error(
+            error.what, Path(match["file"]), line=line, column=match["column"], found=error.found, hint=error.hint
+        )
 
     def rows(
         self,
@@ -155,11 +172,15 @@ class Findings:
         count: int,
     ) -> None:
         name = self.relative(file)
+        text = None if found is None else str(found)
         key = (message, name, column)
+        exact = (*key, line, text)
+        if exact in self._seen:  # one map serves many recordings
+            return
+        self._seen.add(exact)
         before = self._counts.get(key, 0)
         self._counts[key] = before + count
         if before < MAX_PER_KIND:
-            text = None if found is None else str(found)
             self._problems.append(
                 Problem(severity=severity, message=message, file=name, line=line, column=column, found=text, hint=hint)
             )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
@@ -18,6 +19,7 @@ from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS, check_constan
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import entries, files, first_line, folders, no_recordings
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
+from giveway.data.roads import check_road, read_road
 from giveway.data.tables import Column, Table, TableFormat, line_of, read_table
 from giveway.data.verification import summarize, verify_recordings
 
@@ -111,8 +113,13 @@ class Interaction:
         findings = Findings(recording.root)
         parts, tables = _read(recording, findings)
         hashes = {relative_name(table.path, recording.root): table.sha256 for table in tables}
+        road: LaneMap | None = None
+        if "map" in recording.files:
+            road, digest = read_road(recording.files["map"])
+            hashes[relative_name(recording.files["map"], recording.root)] = digest
         yield Scene(
             tracks=tracks_from_rows(parts, frame_rate_hz=FRAME_RATE_HZ),
+            road=road,
             location=recording.location,
             provenance=Provenance(dataset="interaction", recording=recording.id, files=hashes),
             attributes={"frame_rate_hz": FRAME_RATE_HZ, "first_frame": min(int(p.frame.min()) for p in parts)},
@@ -120,7 +127,7 @@ class Interaction:
 
     def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
         """Check every file below the root."""
-        return verify_recordings(self, root, _check, version="1.x", progress=progress)
+        return verify_recordings(self, root, _check, version="1.0 or 1.1", progress=progress)
 
 
 INTERACTION = Interaction()
@@ -129,7 +136,9 @@ INTERACTION = Interaction()
 def _check(recording: Recording, findings: Findings) -> RecordingSummary | None:
     parts, _ = _read(recording, findings)
     expected = sum(role in recording.files for role in ("vehicles", "pedestrians"))
-    if "map" not in recording.files:
+    if "map" in recording.files:
+        check_road(recording.files["map"], findings)
+    else:
         name = f"maps/{recording.location}.osm"
         findings.warning(
             "no map of the site; scenes will have none", recording.root / name, hint="unpack the maps, too"

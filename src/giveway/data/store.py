@@ -78,6 +78,13 @@ def recording_folder(store: Path, dataset: str, recording: str) -> Path:
     return store.joinpath("recordings", dataset, *parts)
 
 
+def remove_leftovers(store: Path) -> None:
+    """Delete what killed conversions left; not to be called while another one is writing to the same store."""
+    for path in sorted((store / "recordings").rglob(".*")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[Scene]) -> Path:
     """Write all scenes of a recording; the folder appears when everything is on disk, or not at all.
 

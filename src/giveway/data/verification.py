@@ -41,7 +41,7 @@ def verify_recordings(
         try:
             summary = check(recording, findings)
         except GivewayError as error:
-            findings.error(error.what, Path(error.where or root), found=error.found, hint=error.hint)
+            findings.forward(error)
             summary = None
         if summary is not None:
             summaries.append(summary)

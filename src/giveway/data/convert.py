@@ -1,0 +1,97 @@
+"""Recordings of any dataset to the store: resumable, one recording at a time, as many at once as wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from giveway.core.errors import GivewayError, StoreError
+from giveway.data import DATASETS
+from giveway.data.findings import relative_name
+from giveway.data.fingerprints import sha256_of_file
+from giveway.data.protocol import Recording
+from giveway.data.store import open_store, read_document, recording_folder, remove_leftovers, write_recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """What became of one recording.
+
+    Attributes:
+        recording: its identifier.
+        state: ``written``, ``skipped`` (the store has it, from the same bytes) or ``failed``.
+        scenes: how many; 0 unless written.
+        error: the four parts of the message, if it failed.
+    """
+
+    recording: str
+    state: str
+    scenes: int = 0
+    error: Mapping[str, str | None] | None = None
+
+
+def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator[Conversion]:
+    """Convert every recording below a root, skipping what the store has already.
+
+    A recording that cannot be read is reported and leaves nothing behind; the others go on.
+
+    Args:
+        dataset: registered name.
+        root: data root.
+        store: folder of the store; created if absent.
+        jobs: processes.
+
+    Yields:
+        One result per recording, in their order.
+
+    Raises:
+        DatasetLayoutError: if there are no recordings.
+        StoreError: if the folder is something else.
+    """
+    recordings = DATASETS.get(dataset).recordings(root)
+    yield from convert_recordings(recordings, store, jobs=jobs)
+
+
+def convert_recordings(recordings: Sequence[Recording], store: Path, *, jobs: int = 1) -> Iterator[Conversion]:
+    """As :func:`convert`, for recordings that are found already."""
+    open_store(store, create=True)
+    remove_leftovers(store)
+    if jobs <= 1 or len(recordings) < 2:
+        for recording in recordings:
+            yield convert_recording(recording, store)
+        return
+    # A forked child would inherit the locks of polars' threads.
+    with ProcessPoolExecutor(max_workers=min(jobs, len(recordings)), mp_context=get_context("spawn")) as pool:
+        yield from pool.map(convert_recording, recordings, [store] * len(recordings))
+
+
+def convert_recording(recording: Recording, store: Path) -> Conversion:
+    """Convert one recording unless the store has it from the same bytes."""
+    try:
+        if is_converted(recording, store):
+            return Conversion(recording=recording.id, state="skipped")
+        scenes = list(DATASETS.get(recording.dataset).scenes(recording))
+        write_recording(store, recording.dataset, recording.id, scenes)
+    except GivewayError as error:
+        return Conversion(recording=recording.id, state="failed", error=error.as_dict())
+    return Conversion(recording=recording.id, state="written", scenes=len(scenes))
+
+
+def is_converted(recording: Recording, store: Path) -> bool:
+    """Whether the store holds this recording, made from files with the same content."""
+    folder = recording_folder(store, recording.dataset, recording.id)
+    if not (folder / "scenes.json").is_file():
+        return False
+    try:
+        provenances = read_document(folder)["provenances"]
+    except StoreError:
+        return False
+    known = {name: digest for entry in provenances for name, digest in entry["files"].items()}
+    try:
+        present = {relative_name(p, recording.root): sha256_of_file(p) for p in recording.files.values()}
+    except OSError:
+        return False
+    return known == present

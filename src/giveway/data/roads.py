@@ -1,0 +1,42 @@
+"""Maps that belong to recordings: read once per content, shared by all recordings of a site."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from giveway.core.errors import DataError
+from giveway.core.maps.lanelet2 import read_lanelet2
+from giveway.core.maps.lanes import LaneMap
+from giveway.data.findings import Findings
+from giveway.data.fingerprints import sha256_of_bytes
+from giveway.data.tables import read_bytes
+
+
+def read_road(path: Path) -> tuple[LaneMap, str]:
+    """The map in the frame of the recordings and the SHA-256 of its file; parsed again only when the content changed.
+
+    Raises:
+        MapError: if it is broken or unsafe.
+    """
+    digest = sha256_of_bytes(read_bytes(path))
+    return _parse(path, digest), digest
+
+
+def check_road(path: Path, findings: Findings) -> None:
+    """Report what is wrong with a map, and what its reader tolerated."""
+    try:
+        road, _ = read_road(path)
+    except DataError as error:
+        findings.forward(error)
+        return
+    for warning in road.warnings:
+        match = re.fullmatch(r"(?:line (\d+): )?(.*)", warning, re.DOTALL)
+        assert match is not None  # every text matches
+        findings.warning(match[2], path, line=int(match[1]) if match[1] else None)
+
+
+@lru_cache(maxsize=32)
+def _parse(path: Path, digest: str) -> LaneMap:
+    return read_lanelet2(path, frame="dataset")
