@@ -33,6 +33,7 @@ METRICS: Registry[Metric] = Registry(
         "fde": "giveway.metrics.displacement:fde",
         "fde_05": "giveway.metrics.displacement:fde_05",
         "time_cdf": "giveway.metrics.timing:time_cdf",
+        "kde_nll": "giveway.metrics.likelihood:kde_nll",
     },
     group="giveway.metrics",
 )

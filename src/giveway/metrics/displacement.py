@@ -91,7 +91,7 @@ def average_displacement(truth: GapTruth, prediction: Prediction) -> FloatArray:
         np.copyto(distance, 0.0, where=~observed[:, None, :])
         some = count > 0
         mean[block][some] = distance[some].sum(axis=2) / count[some, None]
-    _require_finite(mean, truth.num_observed)
+    require_finite(mean, truth.num_observed)
     return mean
 
 
@@ -107,7 +107,7 @@ def final_displacement(truth: GapTruth, prediction: Prediction) -> FloatArray:
     step = truth.num_observed[some] - 1
     offset = xy[some, :, step] - truth.future_xy[some, step][:, None]
     last[some] = np.hypot(offset[..., 0], offset[..., 1])
-    _require_finite(last, truth.num_observed)
+    require_finite(last, truth.num_observed)
     return last
 
 
@@ -120,7 +120,12 @@ def best_share(distance: FloatArray, beta: float) -> FloatArray:
     return np.partition(distance, count - 1, axis=1)[:, :count].mean(axis=1)
 
 
-def _require_finite(distance: FloatArray, num_observed: IntArray) -> None:
+def require_finite(distance: FloatArray, num_observed: IntArray) -> None:
+    """Refuse rows of (N, ...) values that are not finite although the sample has observed steps.
+
+    Raises:
+        PredictionError: naming the first such sample.
+    """
     bad = ~np.isfinite(distance).all(axis=1) & (num_observed > 0)
     if bad.any():
         raise PredictionError(

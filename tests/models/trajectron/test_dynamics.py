@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from giveway.models.trajectron.dynamics import integrate, log_density, propagate
-from references.trajectron import jacobians, motion
+from references.trajectron import arc_step, jacobians, motion
 
 DT = 0.2
 
@@ -25,6 +25,16 @@ def test_paths_equal_the_step_by_step_unicycle(spread):
     for t in range(turn.shape[1]):
         state = motion(state, torch.stack([turn[:, t], accel[:, t]], dim=-1), DT)
         np.testing.assert_allclose(path[:, t], state[:, :2], atol=1e-9)
+
+
+def test_reference_step_equals_quadrature_and_its_finite_differences():
+    turn, accel, start = random_controls(7)
+    control = torch.stack([turn[:, 0], accel[:, 0]], dim=-1)
+    state, by_state, by_control = arc_step(start, control, DT)
+    np.testing.assert_allclose(state, motion(start, control, DT), atol=1e-7)
+    f, g = jacobians(start, control, DT)
+    np.testing.assert_allclose(by_state, f, atol=1e-6)
+    np.testing.assert_allclose(by_control, g, atol=1e-6)
 
 
 def test_covariance_equals_the_extended_kalman_recursion():

@@ -1,0 +1,79 @@
+"""How much density predicted paths leave for what happened: KDE-NLL."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.core.predictions import OutputKind, Prediction
+from giveway.core.samples import GapTruth
+from giveway.metrics.displacement import require_finite
+from giveway.metrics.metric import paths_of, sample_metric
+
+LOG_DENSITY_FLOOR = -20.0
+"""Below this a log density counts as this value, so that single misses do not decide the mean."""
+
+VARIANCE_FLOOR_M2 = 1e-4
+"""Added to the variance of the paths (1 cm standard deviation): a density exists although all paths agree."""
+
+BLOCK = 64
+"""Samples handled at once, to bound memory."""
+
+
+@sample_metric(
+    name="kde_nll",
+    title="KDE-NLL",
+    formula="-mean over T_O of max(log KDE(x), -20), Gaussian kernels, Scott's bandwidth n_p^(-1/6)",
+    unit="nat",
+    better="lower",
+    range=(-math.inf, 20.0),
+    needs=OutputKind.PATHS,
+    version=1,
+    reference="Ivanovic & Pavone 2019 (The Trajectron); variance floor of (1 cm)^2 added, so that paths that agree "
+    "exactly have a density.",
+)
+def kde_nll(truth: GapTruth, prediction: Prediction) -> FloatArray:
+    """Negative log density of the driven positions under a kernel estimate; (N,) nats, NaN where n_O = 0."""
+    xy = paths_of(prediction, truth).xy
+    steps = int(truth.num_observed.max(initial=0))
+    observed = np.arange(steps) < truth.num_observed[:, None]
+    density = np.zeros(observed.shape)
+    for start in range(0, xy.shape[0], BLOCK):
+        part = slice(start, start + BLOCK)
+        density[part] = kernel_log_density(xy[part, :, :steps], truth.future_xy[part, :steps])
+    per_step = np.where(observed, np.maximum(density, LOG_DENSITY_FLOOR), 0.0)
+    require_finite(per_step, truth.num_observed)
+    count = observed.sum(axis=1)
+    return np.where(count > 0, -per_step.sum(axis=1) / np.maximum(count, 1), np.nan)
+
+
+def kernel_log_density(paths: FloatArray, xy: FloatArray) -> FloatArray:
+    """Log of a Gaussian kernel density estimate, step by step.
+
+        log (1/n) sum_p N(x; x_p, n^(-1/3) Cov + floor)
+
+    Args:
+        paths: (N, P, S, 2) predicted positions [m].
+        xy: (N, S, 2) where to evaluate [m].
+
+    Returns:
+        (N, S) nats; NaN where a position is NaN.
+    """
+    num_paths = paths.shape[1]
+    center = paths - paths.mean(axis=1, keepdims=True)
+    scale = num_paths ** (-1 / 3) / max(num_paths - 1, 1)
+    var_x = scale * (center[..., 0] ** 2).sum(axis=1) + VARIANCE_FLOOR_M2
+    var_y = scale * (center[..., 1] ** 2).sum(axis=1) + VARIANCE_FLOOR_M2
+    cov = scale * (center[..., 0] * center[..., 1]).sum(axis=1)
+    det = var_x * var_y - cov**2
+    delta = xy[:, None] - paths
+    quadratic = (
+        var_y[:, None] * delta[..., 0] ** 2
+        - 2 * cov[:, None] * delta[..., 0] * delta[..., 1]
+        + var_x[:, None] * delta[..., 1] ** 2
+    ) / det[:, None]
+    least = quadratic.min(axis=1)
+    total = np.log(np.exp(-0.5 * (quadratic - least[:, None])).mean(axis=1))
+    return total - 0.5 * least - 0.5 * np.log(det) - math.log(2 * math.pi)
