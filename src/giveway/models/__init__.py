@@ -18,6 +18,9 @@ MODELS: Registry[GapPredictor] = Registry(
         "CA": "giveway.models.constant_motion:CA",
         "CV_residual": "giveway.models.residual_paths:RESIDUAL_PATHS",
         "DDM": "giveway.models.drift_diffusion:DDM",
+        "TPP": "giveway.models.trajectron.predictor:TPP",
+        "TPP_paper": "giveway.models.trajectron.predictor:TPP_PAPER",
+        "TPP_small": "giveway.models.trajectron.predictor:TPP_SMALL",
     },
     group="giveway.models",
 )

@@ -35,8 +35,8 @@ def check_predictor(predictor: GapPredictor, *, num_samples: int = NUM_SAMPLES, 
     """Fit on a small forged dataset and check everything the benchmark relies on.
 
     The declared kind and shapes, finite values, reproducibility under a seed, independence of a sample from the batch
-    it is predicted in, indifference to everything after t_0, tolerance of absent agents, and identical predictions after
-    saving and loading.
+    it is predicted in, indifference to everything after t_0, tolerance of absent agents, and identical predictions
+    after saving and loading.
 
     Args:
         predictor: the recipe.
@@ -161,4 +161,6 @@ def _same_numbers(one: AnyArray, two: AnyArray) -> bool:
     steps = min(one.shape[2], two.shape[2]) if one.ndim == 4 else None
     if steps is not None:
         one, two = one[:, :, :steps], two[:, :, :steps]
-    return bool(np.allclose(one, two, rtol=1e-9, atol=1e-9, equal_nan=True))
+    # Positions may differ by a tenth of a millimeter: networks in single precision round differently by batch size.
+    tolerance = 1e-9 if steps is None else 1e-4
+    return bool(np.allclose(one, two, rtol=1e-9, atol=tolerance, equal_nan=True))

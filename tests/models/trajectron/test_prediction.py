@@ -11,6 +11,7 @@ from giveway.models.trajectron.features import build_features, motion_states
 from giveway.models.trajectron.network import TrajectronNetwork
 from giveway.models.trajectron.predictor import Trajectron
 from giveway.models.trajectron.sampling import sample_paths
+from giveway.testing.predictors import check_predictor
 
 TINY = TrajectronConfig(epochs=3, batch_size=10, num_modes=5, decoder_size=16)
 
@@ -151,6 +152,11 @@ def test_features_count_pedestrians_apart_from_vehicles(straight):
     features = build_features(inputs, TINY)
     np.testing.assert_array_equal(features.num_vulnerable, [1, 1])
     np.testing.assert_array_equal(features.num_vehicles, [4, 4])
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_it_keeps_the_contract_of_predictors(standardize):
+    check_predictor(Trajectron(config=replace(TINY, standardize=standardize, mode_per_path=standardize)))
 
 
 @pytest.mark.slow
