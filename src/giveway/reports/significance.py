@@ -1,0 +1,62 @@
+"""Which models are not significantly worse than the best one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.metrics import MetricInfo
+from giveway.reports.results import Scores
+from giveway.stats.multiple import holm
+from giveway.stats.paired import ALPHA, PairedTest, Profile, corrected_t_test, critical_split_test, paired_t_test
+
+
+def paired_differences(first: Scores, second: Scores, info: MetricInfo) -> FloatArray:
+    """(R,) differences on the splits both have, oriented so that positive means ``first`` is better."""
+    theirs = dict(zip(second.repetition, second.value, strict=True))
+    pairs = [(v, theirs[r]) for r, v in zip(first.repetition, first.value, strict=True) if r in theirs]
+    difference = np.array([info.orient(a - b) for a, b in pairs], dtype=np.float64)
+    return difference[np.isfinite(difference)]
+
+
+def split_test(difference: FloatArray, profile: str) -> PairedTest:
+    """The published paired t-test in ``paper``, the corrected resampled one in ``clean``."""
+    return paired_t_test(difference) if profile == "paper" else corrected_t_test(difference)
+
+
+def tied_on_random_splits(
+    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, profile: str
+) -> frozenset[str]:
+    """Models over which the best one has no significant advantage; in ``clean`` corrected after Holm."""
+    if best is None:
+        return frozenset()
+    tests: dict[str, float] = {}
+    for model, other in scores.items():
+        difference = paired_differences(scores[best], other, info)
+        if model != best and difference.size >= 2:
+            tests[model] = split_test(difference, profile).p_value
+    p_values = np.array(list(tests.values()))
+    if profile != "paper":
+        p_values = holm(p_values)
+    return frozenset(m for m, p in zip(tests, p_values, strict=True) if p >= ALPHA)
+
+
+def tied_on_critical_split(
+    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, profile: str
+) -> frozenset[str]:
+    """The same for the critical split, measured in deviations over the random ones."""
+    if best is None:
+        return frozenset()
+    bound: Profile = "paper" if profile == "paper" else "clean"
+    tied: set[str] = set()
+    for model, other in scores.items():
+        difference = paired_differences(scores[best], other, info)
+        gap = info.orient(scores[best].critical - other.critical)
+        if model == best or difference.size < 2 or not math.isfinite(gap):
+            continue
+        if not critical_split_test(gap, difference, profile=bound).significant:
+            tied.add(model)
+    return frozenset(tied)
