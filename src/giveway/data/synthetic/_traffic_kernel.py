@@ -17,13 +17,13 @@ SETTLE_MPS2 = 2.5
 ABORT_MPS2 = 4.0
 JERK_UP = 4.0
 JERK_DOWN = 9.0
-DECIDE_M = 16.0
 SIGHT_S = 9.0
 MIN_ARRIVAL_MPS = 3.0
 CLEAR_MARGIN_S = 0.5
 MERGE_MARGIN_M = 1.0
 MERGE_BRAKE_MPS2 = 3.5
 LINE_GAP_M = 0.6
+PAST_LINE_M = 12.0
 NOBODY = -1
 
 
@@ -58,12 +58,17 @@ def _time_to_cover(distance: float, v: float, accel: float, top: float) -> float
 
 @njit(cache=True)
 def _lookup(table: Any, s: float) -> float:
-    if s < 0.0:
+    """Linear between two entries; where only one of them is known, that one; NaN outside the table."""
+    k = int(s / TABLE_M)
+    if s < 0.0 or k + 1 >= table.shape[0]:
         return np.nan
-    k = int(s / TABLE_M + 0.5)
-    if k >= table.shape[0]:
-        return np.nan
-    return table[k]
+    low, high = table[k], table[k + 1]
+    share = s / TABLE_M - k
+    if np.isnan(low):
+        return high - (1.0 - share) * TABLE_M
+    if np.isnan(high):
+        return low + share * TABLE_M
+    return low + share * (high - low)
 
 
 @njit(cache=True)
@@ -91,6 +96,7 @@ def run_traffic(
     steps: int,
     dt: float,
     max_active: int,
+    look_ahead: float,
 ) -> tuple[Any, Any]:
     """Rows (vehicle, step, s, v, a) and decisions (T, E, time, gap, distance, p, accepted)."""
     count = path.shape[0]
@@ -180,6 +186,8 @@ def run_traffic(
             possible = True
             blocked = False
             has_line = line[p] < 1e5 and front < line[p] + 0.3
+            if not has_line:
+                committed[i] = True
             delay = 0.0
             if not committed[i]:
                 delay = reaction[i] if v[i] < 1.0 else 0.3 * reaction[i]
@@ -204,7 +212,8 @@ def run_traffic(
                         distance = its_in - its_front
                         arrival = max(0.0, distance) / max(v[j], MIN_ARRIVAL_MPS)
                         if arrival < SIGHT_S:
-                            top = pace[i] * 7.0
+                            beyond = min(int((line[p] + PAST_LINE_M) / TABLE_M), speed.shape[1] - 1)
+                            top = pace[i] * speed[p, beyond]
                             if merges[p, q]:
                                 mine = delay + _time_to_cover(my_in - front, v[i], accel[i], top)
                                 v_then = min(top, v[i] + accel[i] * max(0.0, mine - delay))
@@ -241,7 +250,7 @@ def run_traffic(
                 can_stop = v[i] * v[i] / (2.0 * ABORT_MPS2) < remaining
                 if v[i] < 0.8 and waits_since[i] > 1e5 and remaining < 8.0:
                     waits_since[i] = now
-                if remaining < DECIDE_M and lead_gap > remaining - 1.0:
+                if remaining < look_ahead and lead_gap > remaining - 1.0:
                     if ego == NOBODY:
                         if start_at[i] > 1e5:
                             start_at[i] = now + (0.4 * reaction[i] if v[i] < 1.0 else 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,27 +13,29 @@ from giveway.core.boxes import Boxes, overlaps
 from giveway.core.seeds import stream
 from giveway.data.synthetic.traffic import Decisions
 
+LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 ATTEMPTS = 40
 
 
-def run_without_contact(
+def run_undisturbed(
     attempt: Callable[[np.random.Generator], tuple[T, Decisions]],
-    has_contact: Callable[[T], bool],
+    is_disturbed: Callable[[T], bool],
     seed: int,
     *names: object,
 ) -> tuple[T, Decisions]:
-    """The first of a fixed sequence of random runs in which no two boxes touch.
+    """The first of a fixed sequence of random runs in which no two boxes touch and nobody is stuck.
 
-    The car-following rules leave a contact in about one of ten runs of five minutes, mostly of long vehicles in
-    tight entries; such runs are drawn again as a whole, so that what remains is one undisturbed run.
+    The driving rules leave a contact in some runs, mostly of long vehicles in tight entries; such runs are drawn
+    again as a whole, so that what remains is one undisturbed run.
 
     Raises:
-        RuntimeError: if all of :data:`ATTEMPTS` runs have one, which would be a mistake of ours.
+        RuntimeError: if all of :data:`ATTEMPTS` runs are disturbed, which would be a mistake of ours.
     """
     for number in range(ATTEMPTS):
         result, decisions = attempt(stream(seed, *names, "attempt", number))
-        if not has_contact(result):
+        LOG.debug("attempt %d of %s", number, names)
+        if not is_disturbed(result):
             return result, decisions
     raise RuntimeError(f"no undisturbed traffic in {ATTEMPTS} attempts for {names}")
 

@@ -143,8 +143,8 @@ def _checked_size(info: SynthesizerInfo, count: int | None, minutes: float | Non
         )
     if minutes is not None and info.minutes is None:
         raise UsageError(f"{info.name!r} has no length in minutes", where="--minutes", hint="use --size instead")
-    if minutes is not None and not 0.5 <= minutes <= 120:
-        raise UsageError("a recording lasts between 0.5 and 120 minutes", where="--minutes", found=minutes)
+    if minutes is not None and not 0.5 <= minutes <= 60:
+        raise UsageError("a recording lasts between 0.5 and 60 minutes", where="--minutes", found=minutes)
     if variant is not None and variant not in info.variants:
         raise UsageError(
             f"{info.name!r} has no variant {variant!r}",

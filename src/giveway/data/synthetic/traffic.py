@@ -115,9 +115,16 @@ def draw_fleet(
 
 
 def simulate(
-    network: Network, fleet: Fleet, rule: AcceptanceRule, rng: np.random.Generator, *, steps: int, dt_s: float
+    network: Network,
+    fleet: Fleet,
+    rule: AcceptanceRule,
+    rng: np.random.Generator,
+    *,
+    steps: int,
+    dt_s: float,
+    look_ahead_m: float = 16.0,
 ) -> tuple[Motion, Decisions]:
-    """Run the traffic for ``steps`` steps of ``dt_s``."""
+    """Run the traffic for ``steps`` steps of ``dt_s``; people decide ``look_ahead_m`` before their line at the latest."""
     draws = rng.random((fleet.path.size, DRAWS))
     coefficients = np.array([rule.intercept, rule.per_second, rule.per_meter, rule.individual, IMPATIENCE_PER_S])
     rows, decided = run_traffic(
@@ -144,6 +151,7 @@ def simulate(
         steps,
         dt_s,
         MAX_ACTIVE,
+        look_ahead_m,
     )
     order = np.lexsort((rows[:, 1], rows[:, 0]))
     rows = rows[order]

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from giveway.data.synthetic.protocol import Size, SynthesizerInfo
-from giveway.data.synthetic.round.recording import FRAME_RATE_HZ, Track, simulate_recording
+from giveway.data.synthetic.road_users import Track
+from giveway.data.synthetic.round.recording import FRAME_RATE_HZ, simulate_recording
 from giveway.data.synthetic.round.sites import SITES, Site
 from giveway.data.synthetic.round.truth import gap_samples
 from giveway.data.synthetic.tables import write_table

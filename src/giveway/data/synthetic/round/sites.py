@@ -14,6 +14,8 @@ from giveway.data.synthetic.paths import Path, arc, line, rotated, smooth_path
 LANE_WIDTH_M = 3.5
 ARM_OFFSET_M = 2.3
 """Lateral distance of entry and exit lane from the axis of an arm."""
+LINE_M = 1.2
+"""Waiting cars stay this far outside R."""
 UPSTREAM_M = 70.0
 LIMIT_MPS = 12.5
 ENTRY_ZONE_M = 8.0
@@ -170,7 +172,7 @@ def site_network(site: Site) -> tuple[Network, list[tuple[int, int]]]:
         upstream_m=UPSTREAM_M,
     )
     paths = [path for _, _, path in found]
-    lines = [line_position(path, site.radius_m + 0.8) for path in paths]
+    lines = [line_position(path, site.radius_m + LINE_M) for path in paths]
     network = build_network(
         paths,
         origin=[entry for entry, _, _ in found],
