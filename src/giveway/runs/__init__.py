@@ -33,6 +33,10 @@ Rules for an evaluation: it depends on the cell (and on ``settings`` only for *w
 randomness from :func:`giveway.core.seeds.stream`, returns nothing about time or machine. Then results are the same
 bytes for any engine, number of workers and number of interruptions. A raised exception becomes a failed cell.
 
+Reports read these columns of per-sample values: ``sample_id``, ``group`` (what depends on each other is resampled
+together), ``accepted`` and ``p`` for metrics of labels and probabilities, and one column per metric with values per
+sample, named like the metric (``ade``, ``brier``, …).
+
 A new engine implements :class:`giveway.runs.executor.Executor` with :func:`giveway.runs.worker.work`.
 """
 

@@ -1,0 +1,220 @@
+"""Is model A better than model B? All tests side by side, for every dataset and input length.
+
+The bootstrap needs per-sample values in the store, see :mod:`giveway.reports.resampling`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from giveway.core.errors import EmptySelectionError, UnknownNameError
+from giveway.core.seeds import stream
+from giveway.metrics import METRICS, Metric, profile_metric
+from giveway.reports.naming import dataset_title, order_datasets, order_models
+from giveway.reports.resampling import bootstrap_difference, defined_mean
+from giveway.reports.results import CRITICAL, Scores, Selection, select_results
+from giveway.reports.significance import paired_differences
+from giveway.runs.index import collect
+from giveway.runs.store import Store
+from giveway.stats.bootstrap import Interval
+from giveway.stats.effects import effect_size, vargha_delaney
+from giveway.stats.multiple import holm
+from giveway.stats.paired import PairedTest, Profile, corrected_t_test, critical_split_test, paired_t_test
+
+NUM_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A against B on one dataset at one input length; every difference is positive if A is better.
+
+    Attributes:
+        dataset: name.
+        n_input: n_I.
+        first_mean: of A over the splits both have.
+        second_mean: of B.
+        t_test: paired t-test over random splits; None with fewer than two splits in common.
+        corrected: corrected resampled t-test; None likewise.
+        critical: critical-split bound; None without critical split.
+        holm_p: p-value of ``corrected`` (``t_test`` in profile ``paper``) after Holm over all comparisons.
+        a_measure: Vargha-Delaney A over splits, 1 if A is always better.
+        bootstrap: interval of the mean difference over random splits; None without per-sample values.
+    """
+
+    dataset: str
+    n_input: int
+    first_mean: float
+    second_mean: float
+    t_test: PairedTest | None
+    corrected: PairedTest | None
+    critical: PairedTest | None
+    holm_p: float
+    a_measure: float
+    bootstrap: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonReport:
+    """All comparisons of A and B for one metric and prediction time."""
+
+    first: str
+    second: str
+    metric: str
+    better: str
+    t0: str
+    profile: str
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_models(
+    store: Store,
+    first: str,
+    second: str,
+    *,
+    metric: str,
+    t0: str,
+    profile: str | None = None,
+    num_resamples: int = NUM_RESAMPLES,
+    seed: int = 0,
+) -> ComparisonReport:
+    """Compare two models on everything both were run on.
+
+    Args:
+        store: finished (or partly finished) run.
+        first: A.
+        second: B.
+        metric: registered name.
+        t0: prediction time.
+        profile: needed if the store holds several.
+        num_resamples: for the bootstrap; 0 leaves it out.
+        seed: of the bootstrap.
+
+    Raises:
+        UnknownNameError: for a model that is not in the store.
+        EmptySelectionError: if they have nothing in common.
+    """
+    frame = collect(store)
+    models = order_models(str(m) for m in frame["model"].drop_nulls()) if "model" in frame.columns else []
+    for name in (first, second):
+        if name not in models:
+            raise UnknownNameError("model in this store", name, models)
+    profiles = sorted({str(p) for p in frame["profile"].drop_nulls()}) if "profile" in frame.columns else []
+    profile = profile or (profiles[0] if len(profiles) == 1 else None)
+    measure = METRICS.get(profile_metric(metric, profile or "clean"))
+    selection = Selection(metric=measure.info.name, t0=t0, profile=profile, models=(first, second))
+    results = select_results(frame, selection)
+    places = {(d, n) for d, m, n in results.scores if m == first} & {
+        (d, n) for d, m, n in results.scores if m == second
+    }
+    if not places:
+        raise EmptySelectionError(f"{first} and {second} were never run on the same dataset and input length")
+    ordered = [(d, n) for d in order_datasets(d for d, _ in places) for n in sorted(n for e, n in places if e == d)]
+    found: list[Comparison] = []
+    for dataset, n_input in ordered:
+        pair = results.scores[dataset, first, n_input], results.scores[dataset, second, n_input]
+        comparison = _compare(measure, dataset, n_input, *pair, profile=results.profile)
+        if num_resamples:
+            rng = stream(seed, "compare", first, second, measure.info.name, dataset, n_input)
+            keys = _keys(frame, selection, results.profile, dataset, n_input)
+            interval = bootstrap_difference(
+                store, measure, keys.get(first, {}), keys.get(second, {}), rng=rng, num_resamples=num_resamples
+            )
+            comparison = replace(comparison, bootstrap=interval)
+        found.append(comparison)
+    return ComparisonReport(
+        first=first,
+        second=second,
+        metric=measure.info.name,
+        better=measure.info.better,
+        t0=t0,
+        profile=results.profile,
+        comparisons=_with_holm(found, results.profile),
+    )
+
+
+def render_comparison(report: ComparisonReport) -> str:
+    """Readable lines; ``>`` means that A is better."""
+    lines = [
+        f"{report.first} against {report.second}: {report.metric} at {report.t0} gaps "
+        f"({report.better} is better), profile {report.profile}",
+        f"{'dataset':<12}{'n_I':>4}{report.first[:10]:>12}{report.second[:10]:>12}{'t-test p':>10}{'corrected':>11}"
+        f"{'Holm':>8}{'critical':>10}{'A':>7}  bootstrap of the difference",
+    ]
+    for c in report.comparisons:
+        interval = (
+            f"{c.bootstrap.estimate:+.3f} [{c.bootstrap.low:+.3f}, {c.bootstrap.high:+.3f}]" if c.bootstrap else "–"
+        )
+        critical = "–" if c.critical is None else f"{c.critical.statistic:+.2f}{'*' if c.critical.significant else ' '}"
+        lines.append(
+            f"{dataset_title(c.dataset):<12}{c.n_input:>4}{c.first_mean:>12.3f}{c.second_mean:>12.3f}"
+            f"{_p(c.t_test):>10}{_p(c.corrected):>11}{_number(c.holm_p):>8}{critical:>10}{_number(c.a_measure):>7}"
+            f"  {interval}"
+        )
+    lines.append(
+        "p-values are one-sided for the first model being better; Holm corrects over the rows. critical: difference on "
+        "the critical split in deviations, * above the bound. A: chance that a split favors the first model "
+        f"({', '.join(sorted({effect_size(c.a_measure) for c in report.comparisons if math.isfinite(c.a_measure)}))}). "
+        "Differences are positive where the first model is better."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _compare(measure: Metric, dataset: str, n_input: int, first: Scores, second: Scores, *, profile: str) -> Comparison:
+    info = measure.info
+    difference = paired_differences(first, second, info)
+    enough = difference.size >= 2
+    gap = info.orient(first.critical - second.critical)
+    bound: Profile = "paper" if profile == "paper" else "clean"
+    shared = [r for r in first.repetition if r in set(second.repetition)]
+    values = [dict(zip(s.repetition, s.value, strict=True)) for s in (first, second)]
+    oriented = [np.array([info.orient(v[r]) for r in shared], dtype=np.float64) for v in values]
+    return Comparison(
+        dataset=dataset,
+        n_input=n_input,
+        first_mean=defined_mean([values[0][r] for r in shared]),
+        second_mean=defined_mean([values[1][r] for r in shared]),
+        t_test=paired_t_test(difference) if enough else None,
+        corrected=corrected_t_test(difference) if enough else None,
+        critical=critical_split_test(gap, difference, profile=bound) if enough and math.isfinite(gap) else None,
+        holm_p=math.nan,
+        a_measure=vargha_delaney(*(o[np.isfinite(o)] for o in oriented)),
+        bootstrap=None,
+    )
+
+
+def _with_holm(comparisons: list[Comparison], profile: str) -> tuple[Comparison, ...]:
+    tests = [c.t_test if profile == "paper" else c.corrected for c in comparisons]
+    adjusted = holm(np.array([math.nan if t is None else t.p_value for t in tests]))
+    return tuple(replace(c, holm_p=float(p)) for c, p in zip(comparisons, adjusted, strict=True))
+
+
+def _keys(
+    frame: pl.DataFrame, selection: Selection, profile: str, dataset: str, n_input: int
+) -> Mapping[str, dict[int, str]]:
+    """Model to repetition to key of the random splits."""
+    rows = frame.filter(
+        pl.col("metric") == selection.metric,
+        pl.col("t0") == selection.t0,
+        pl.col("split") == selection.split,
+        pl.col("split") != CRITICAL,
+        pl.col("dataset") == dataset,
+        pl.col("n_input") == n_input,
+        pl.col("profile") == profile if "profile" in frame.columns else pl.lit(True),
+    )
+    found: dict[str, dict[int, str]] = {}
+    for model, repetition, key in rows.select("model", "repetition", "key").iter_rows():
+        found.setdefault(model, {})[repetition] = key
+    return found
+
+
+def _p(test: PairedTest | None) -> str:
+    return "–" if test is None else _number(test.p_value)
+
+
+def _number(value: float) -> str:
+    return "–" if not math.isfinite(value) else f"{value:.3f}"
