@@ -1,0 +1,27 @@
+"""Where gaps are found, one module per dataset.
+
+An extraction enumerates candidate gaps in scenes, normalizes their frames, assigns roles and describes them in one
+dimension; everything after that is the same for all. A new one is a module and a line here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from giveway.core.registry import Registry
+
+if TYPE_CHECKING:
+    from giveway.gaps.protocol import Extraction
+
+EXTRACTIONS: Registry[Extraction] = Registry(
+    "gap dataset",
+    {
+        "lgap": "giveway.gaps.extractions.lgap:LGAP",
+        "round": "giveway.gaps.extractions.round:ROUND",
+        "round_2v": "giveway.gaps.extractions.round:ROUND_2V",
+        "leeds": "giveway.gaps.extractions.leeds:LEEDS",
+        "leeds_2v": "giveway.gaps.extractions.leeds:LEEDS_2V",
+    },
+    group="giveway.extractions",
+)
+"""Extractions by name."""

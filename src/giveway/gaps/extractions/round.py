@@ -1,0 +1,108 @@
+"""rounD: a vehicle (T) enters a roundabout before or after one that circulates (E)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.core.errors import DataError
+from giveway.core.scene import Scene
+from giveway.gaps.extractions.ring_fit import check_center
+from giveway.gaps.extractions.ring_geometry import describe_ring
+from giveway.gaps.extractions.ring_phantoms import complete_ring
+from giveway.gaps.extractions.ring_roles import ROLES, Ring, ring_gaps
+from giveway.gaps.profile import Profile
+from giveway.gaps.protocol import Candidates, ExtractionInfo
+from giveway.gaps.raw import Description, OneSample, RawGaps, circle_boundary, stack
+
+LOCATIONS_PX = {
+    "0": (801.0, -465.0, 247.5, 154.0),  # Neuweiler
+    "1": (781.0, -481.0, 98.1, 45.1),  # Kackertstrasse
+    "2": (1011.0, -449.0, 100.0, 48.0),  # Thiergarten
+}
+"""Center x, center y, outer and inner radius in pixels of the ten times reduced background image."""
+
+IMAGE_REDUCTION = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundExtraction:
+    """One candidate per passage of a circulating vehicle while T approaches, and the next one after T entered."""
+
+    info: ExtractionInfo
+
+    def enumerate(self, scenes: Iterable[Scene], profile: Profile) -> Candidates:
+        """Recordings in order, targets in order of tracks.
+
+        Raises:
+            DataError: if a location is unknown, or the vehicles circulate around another center than stated.
+        """
+        scale_of: dict[str, float] = {}
+        samples: list[OneSample] = []
+        notes: list[str] = []
+        conflicts = 0
+        for scene in scenes:
+            scale = float(scene.attributes["ortho_px_to_meter"])
+            if profile.scale_per_recording == "first_of_location":
+                scale = scale_of.setdefault(scene.location, scale)
+            ring = ring_of(scene.location, scale)
+            where = f"recording {scene.provenance.recording}, location {scene.location}"
+            notes.append(
+                check_center(scene.tracks, ring.center, inner_m=ring.inner_m, outer_m=ring.outer_m, where=where)
+            )
+            for sample in ring_gaps(scene, ring, prefix="round"):
+                if sample is None:
+                    conflicts += 1
+                else:
+                    samples.append(sample)
+        radius = np.array([s.constants["radius_m"] for s in samples])
+        raw = stack(samples, roles=ROLES, vulnerable=("4",), boundary=circle_boundary(radius))
+        return Candidates(raw=raw, num_role_conflicts=conflicts, notes=tuple(notes))
+
+    def describe(self, raw: RawGaps, profile: Profile) -> Description:
+        """See :func:`giveway.gaps.extractions.ring_geometry.describe_ring`."""
+        return describe_ring(raw, profile)
+
+    def complete(
+        self, xy: FloatArray, roles: tuple[str, ...], constants: Mapping[str, FloatArray], profile: Profile
+    ) -> FloatArray:
+        """See :func:`giveway.gaps.extractions.ring_phantoms.complete_ring`."""
+        return complete_ring(xy, roles, constants["radius_m"], profile)
+
+
+def ring_of(location: str, ortho_px_to_meter: float) -> Ring:
+    """Center and radii of a location.
+
+    Raises:
+        DataError: if the location is not one of the three.
+    """
+    if location not in LOCATIONS_PX:
+        raise DataError(
+            "unknown location of rounD",
+            where=f"location {location}",
+            found=f"known: {', '.join(LOCATIONS_PX)}",
+            hint="check locationId in the recordingMeta file",
+        )
+    x, y, outer, inner = (value * IMAGE_REDUCTION * ortho_px_to_meter for value in LOCATIONS_PX[location])
+    return Ring(center=np.array([x, y]), outer_m=outer, inner_m=inner)
+
+
+ROUND = RoundExtraction(
+    info=ExtractionInfo(
+        name="round",
+        title="rounD",
+        dataset="round",
+        situation="entry into a roundabout",
+        references=(
+            "R. Krajewski et al., The rounD Dataset: A Drone Dataset of Road User Trajectories at Roundabouts in "
+            "Germany, ITSC 2020",
+        ),
+    )
+)
+"""Six agents: E, T, before and behind E, before T, and the pedestrian or cyclist nearest to T."""
+
+ROUND_2V = RoundExtraction(info=replace(ROUND.info, name="round_2v", title="rounD_{2V}", is_reduced=True))
+"""The same samples and times, only E and T visible."""
