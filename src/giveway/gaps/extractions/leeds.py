@@ -105,7 +105,9 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
         )
 
 
-def _normalized(tracks: Tracks, subject: int, drone: int, facts: Mapping[str, FloatArray], profile: Profile) -> FloatArray:
+def _normalized(
+    tracks: Tracks, subject: int, drone: int, facts: Mapping[str, FloatArray], profile: Profile
+) -> FloatArray:
     """(A, T, 2) positions with E along +y, T along -x, and the origin where the center lines meet."""
     own = np.flatnonzero(tracks.observed[subject])[::SUBSAMPLING]
     other = np.flatnonzero(tracks.observed[drone])[::SUBSAMPLING]

@@ -10,11 +10,12 @@ is linear in c and k_s, so the center follows from least squares without a start
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import DataError
 from giveway.core.tracks import Tracks
 
@@ -36,17 +37,34 @@ class CircleFit:
     radius_m: FloatArray
 
 
-def fit_center(tracks: Tracks, guess: FloatArray, *, low_m: float, high_m: float) -> CircleFit | None:
+def fit_center(recordings: Sequence[Tracks], guess: FloatArray, *, low_m: float, high_m: float) -> CircleFit | None:
     """Common center of the stretches that circle counter-clockwise around ``guess``.
 
     Args:
-        tracks: a recording.
+        recordings: of one site.
         guess: (2,) approximate center [m].
         low_m, high_m: radii between which circulating vehicles are looked for.
 
     Returns:
         None with fewer than five stretches of at least 60 degrees.
     """
+    stretches = [p for tracks in recordings for p in _circling_stretches(tracks, guess, low_m, high_m)]
+    if len(stretches) < MIN_STRETCHES:
+        return None
+    design: list[FloatArray] = []
+    target: list[FloatArray] = []
+    for points in stretches:
+        square = (points**2).sum(axis=1)
+        weight = 1 / np.sqrt(len(points))
+        design.append(2 * (points - points.mean(axis=0)) * weight)
+        target.append((square - square.mean()) * weight)
+    shift = np.linalg.lstsq(np.concatenate(design), np.concatenate(target), rcond=None)[0]
+    radii = np.array([np.hypot(*(points - shift).T).mean() for points in stretches])
+    return CircleFit(center=guess + shift, radius_m=radii)
+
+
+def _circling_stretches(tracks: Tracks, guess: FloatArray, low_m: float, high_m: float) -> Iterator[FloatArray]:
+    """Positions relative to the guess, one array per stretch."""
     relative = tracks.xy - guess
     radius = np.hypot(relative[..., 0], relative[..., 1])
     speed = tracks.speed
@@ -55,25 +73,12 @@ def fit_center(tracks: Tracks, guess: FloatArray, *, low_m: float, high_m: float
         turn = relative[..., 0] * tracks.velocity[..., 1] - relative[..., 1] * tracks.velocity[..., 0]
         circling = (radius > low_m) & (radius < high_m) & (speed > MIN_SPEED_MPS) & (turn > 0)
         circling &= np.abs(radial) < MAX_RADIAL_SHARE
-    design: list[FloatArray] = []
-    target: list[FloatArray] = []
-    stretches: list[FloatArray] = []
     for agent in np.flatnonzero(circling.any(axis=1)):
         for stretch in _runs(circling[agent]):
-            points = tracks.xy[agent, stretch] - guess
+            points = relative[agent, stretch]
             angle = np.unwrap(np.arctan2(points[:, 1], points[:, 0]))
-            if len(points) < 3 or np.ptp(angle) < MIN_ARC:
-                continue
-            square = (points**2).sum(axis=1)
-            weight = 1 / np.sqrt(len(points))
-            design.append(2 * (points - points.mean(axis=0)) * weight)
-            target.append((square - square.mean()) * weight)
-            stretches.append(points)
-    if len(stretches) < MIN_STRETCHES:
-        return None
-    shift = np.linalg.lstsq(np.concatenate(design), np.concatenate(target), rcond=None)[0]
-    radii = np.array([np.hypot(*(points - shift).T).mean() for points in stretches])
-    return CircleFit(center=guess + shift, radius_m=radii)
+            if len(points) >= 3 and np.ptp(angle) >= MIN_ARC:
+                yield points
 
 
 def check_center(tracks: Tracks, center: FloatArray, *, inner_m: float, outer_m: float, where: str) -> str:
@@ -85,7 +90,7 @@ def check_center(tracks: Tracks, center: FloatArray, *, inner_m: float, outer_m:
     Raises:
         DataError: if the fitted center is more than 0.5 m away.
     """
-    fit = fit_center(tracks, center, low_m=inner_m, high_m=outer_m)
+    fit = fit_center([tracks], center, low_m=inner_m, high_m=outer_m)
     if fit is None:
         return f"{where}: too few vehicles circulate to check the center of the roundabout"
     off = float(np.hypot(*(fit.center - center)))
@@ -93,14 +98,14 @@ def check_center(tracks: Tracks, center: FloatArray, *, inner_m: float, outer_m:
         raise DataError(
             "the circulating vehicles go around another center than the one of this location",
             where=where,
-            found=f"fitted ({fit.center[0]:.2f}, {fit.center[1]:.2f}) m, expected ({center[0]:.2f}, {center[1]:.2f}) m, "
-            f"{off:.2f} m apart, from {len(fit.radius_m)} stretches",
+            found=f"fitted ({fit.center[0]:.2f}, {fit.center[1]:.2f}) m, "
+            f"expected ({center[0]:.2f}, {center[1]:.2f}) m, {off:.2f} m apart, from {len(fit.radius_m)} stretches",
             hint="the camera may have been framed differently; leave the recording out, or try the other setting of "
             "the switch scale_per_recording",
         )
     return f"{where}: center of the roundabout confirmed within {off:.2f} m"
 
 
-def _runs(flags: np.ndarray) -> list[slice]:
+def _runs(flags: BoolArray) -> list[slice]:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return [slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

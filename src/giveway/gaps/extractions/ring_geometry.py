@@ -1,7 +1,7 @@
 """Distances in a roundabout: along the ring, and into it.
 
-Frame of a sample: origin in the center of the roundabout, T arrives along +x, traffic runs counter-clockwise. Angles are
-unwrapped so that a passage of T's entry is at angle 0.
+Frame of a sample: origin in the center of the roundabout, T arrives along +x, traffic runs counter-clockwise. Angles
+are unwrapped so that a passage of T's entry is at angle 0.
 
 Reference:
     Schumann et al. 2023 (supplement), eqs. 9-11.
@@ -48,7 +48,7 @@ def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Float
 
 
 def wraps(angle: FloatArray) -> BoolArray:
-    """Where an angle jumps from above +pi/2 to below it within a step, along the last axis; never at the first entry."""
+    """Where an angle jumps from above +pi/2 to below it within a step, along the last axis; not at the first entry."""
     jumped = np.zeros(angle.shape, dtype=bool)
     with np.errstate(invalid="ignore"):
         jumped[..., 1:] = (angle[..., 1:] < np.pi / 2) & (angle[..., :-1] > np.pi / 2) & _goes_round(angle)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.gaps.prediction_time import DT_S
 from giveway.gaps.profile import Profile
 
@@ -46,7 +46,7 @@ def complete_ring(xy: FloatArray, roles: tuple[str, ...], radius_m: FloatArray, 
                 radius = radius_m[i] + beyond + DRIVING_MPS * seconds
                 xy[i, k] = radius[:, None] * np.array([np.cos(angle), np.sin(angle)])
             elif not known.all():
-                xy[i, k] = _extended(xy[i, k], known, float(radius_m[i]))
+                xy[i, k] = _extended(xy[i, k], known, float(radius_m[i]), leaving=role == "1")
         k = roles.index("4")
         known = np.isfinite(xy[i, k]).all(axis=1)
         if not known.any():
@@ -59,8 +59,12 @@ def complete_ring(xy: FloatArray, roles: tuple[str, ...], radius_m: FloatArray, 
     return xy
 
 
-def _extended(xy: FloatArray, known: np.ndarray, outer: float) -> FloatArray:
-    """Polar continuation of a track that begins or ends within the inputs; holes are interpolated."""
+def _extended(xy: FloatArray, known: BoolArray, outer: float, *, leaving: bool) -> FloatArray:
+    """Polar continuation of a track that begins or ends within the inputs; holes are interpolated.
+
+    A single point outside the ring drives away (``leaving``) or approaches.
+    """
+    default = (DRIVING_MPS if leaving else -DRIVING_MPS) * DT_S
     steps = np.arange(len(xy))
     radius = np.hypot(xy[:, 0], xy[:, 1])
     angle = np.full(len(xy), np.nan)
@@ -73,17 +77,17 @@ def _extended(xy: FloatArray, known: np.ndarray, outer: float) -> FloatArray:
         has_step = first <= neighbor <= last
         count = (steps - edge)[missing]
         if radius[edge] > outer:
-            change = (radius[edge] - radius[neighbor]) * np.sign(edge - neighbor) if has_step else -DRIVING_MPS * DT_S
+            change = (radius[edge] - radius[neighbor]) * np.sign(edge - neighbor) if has_step else default
             radius[missing], angle[missing] = radius[edge] + change * count, angle[edge]
         else:
             change = (angle[edge] - angle[neighbor]) * np.sign(edge - neighbor) if has_step else None
             if change is None:
                 change = CIRCLING_MPS * DT_S / max(float(radius[edge]), 1.0)
             radius[missing], angle[missing] = radius[edge], angle[edge] + change * count
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float64)
 
 
-def _linear(steps: FloatArray, known: np.ndarray, values: FloatArray) -> FloatArray:
+def _linear(steps: IntArray, known: BoolArray, values: FloatArray) -> FloatArray:
     """Linear in time through the known points, also beyond them; constant from a single one."""
     if known.sum() == 1:
         return np.full(len(steps), float(values[known][0]))

@@ -87,7 +87,7 @@ class Window:
 
 
 def ring_gaps(scene: Scene, ring: Ring, *, prefix: str) -> Iterator[OneSample | None]:
-    """Candidate gaps of a scene in the order of targets, rejected ones first by time; None stands for a role conflict."""
+    """Candidate gaps of a scene by target, rejected ones first in order of time; None stands for a role conflict."""
     tracks = scene.tracks
     kinds = tracks.kind
     is_driver = ~np.isin(kinds, [int(kind) for kind in NOT_DRIVERS])
