@@ -14,21 +14,29 @@ from giveway.gaps.extractions.ring_roles import Ring
 
 SPACING_M = 1.0
 WINDOW_M = 8.0
-MIN_TURN = 2 * np.pi / 3  # more than a left turn at an intersection
+SURE_TURN = np.radians(160)  # no left turn at an intersection goes that far round
+LIKELY_TURN = np.radians(120)  # enough where a roundabout is known to be
 RADII_M = (5.0, 40.0)
 AGREEMENT_M = 3.0
 MIN_VOTES = 4
 MIN_PATH_M = 20.0
 
 
-def find_ring(recordings: Sequence[Tracks]) -> Ring | None:
+def find_ring(recordings: Sequence[Tracks], *, is_known: bool) -> Ring | None:
     """Center and radii of the roundabout in recordings of one site; None if there is none.
 
-    Every track that keeps turning left by more than 120 degrees votes for the center of the circle through that part.
-    The point with most votes within 3 m is refined by :func:`fit_center`; the outer radius is half a lane outside the
-    90 % quantile of the radii that are driven, the island a lane inside the 5 % quantile.
+    Every track that keeps turning left by more than 160 degrees votes for the center of the circle through that part;
+    if nobody does and the site ``is_known`` to be a roundabout, 120 degrees are enough. The point with most votes
+    within 3 m is refined by :func:`fit_center`; the outer radius is half a lane outside the 90 % quantile of the radii
+    that are driven, the island a lane inside the 5 % quantile.
     """
-    votes = [v for tracks in recordings for k in range(tracks.num_agents) if (v := _vote(tracks, k)) is not None]
+    ring = _ring_with(recordings, SURE_TURN)
+    return _ring_with(recordings, LIKELY_TURN) if ring is None and is_known else ring
+
+
+def _ring_with(recordings: Sequence[Tracks], min_turn: float) -> Ring | None:
+    ballots = (_vote(tracks, agent, min_turn) for tracks in recordings for agent in range(tracks.num_agents))
+    votes = [vote for vote in ballots if vote is not None]
     if len(votes) < MIN_VOTES:
         return None
     centers = np.array([center for center, _ in votes])
@@ -49,7 +57,7 @@ def find_ring(recordings: Sequence[Tracks]) -> Ring | None:
     )
 
 
-def _vote(tracks: Tracks, agent: int) -> tuple[FloatArray, float] | None:
+def _vote(tracks: Tracks, agent: int, min_turn: float) -> tuple[FloatArray, float] | None:
     """Center and radius of the longest part of a track that turns left steadily."""
     points = _evenly_spaced(tracks.xy[agent, tracks.observed[agent]])
     if points is None:
@@ -62,7 +70,7 @@ def _vote(tracks: Tracks, agent: int) -> tuple[FloatArray, float] | None:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], left.astype(np.int8), [0]])))
     for begin, end in sorted(zip(edges[::2], edges[1::2], strict=True), key=lambda run: run[0] - run[1]):
         part = points[begin + steps : end + steps]
-        if len(part) > 3 and curvature[begin:end].sum() * SPACING_M > MIN_TURN:
+        if len(part) > 3 and curvature[begin:end].sum() * SPACING_M > min_turn:
             design = np.column_stack([2 * part, np.ones(len(part))])
             solution = np.linalg.lstsq(design, (part**2).sum(axis=1), rcond=None)[0]
             center = solution[:2]

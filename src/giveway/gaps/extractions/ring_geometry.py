@@ -30,7 +30,7 @@ def along_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Floa
     d_I = -softplus(r - R_L) tanh(5 alpha) - R_L alpha,  R_L = R - w/2
     """
     lane = outer - LANE_WIDTH_M / 2
-    return -np.logaddexp(0.0, radius - lane) * np.tanh(5 * angle) - lane * angle
+    return -_softplus(radius - lane) * np.tanh(5 * angle) - lane * angle
 
 
 def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> FloatArray:
@@ -42,9 +42,14 @@ def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Float
         d_O = h - ln 2 + R_L (w/R - alpha) max(0, 1 - exp(5 h)/32)²
     """
     lane = outer - LANE_WIDTH_M / 2
-    height = np.logaddexp(0.0, radius - outer) * np.tanh(5 * (np.pi / 4 - angle))
+    height = _softplus(radius - outer) * np.tanh(5 * (np.pi / 4 - angle))
     fade = np.maximum(0.0, 1.0 - np.exp(np.minimum(5 * height, 50.0)) / 32.0) ** 2
     return height - np.log(2.0) + lane * (LANE_WIDTH_M / outer - angle) * fade
+
+
+def _softplus(x: FloatArray) -> FloatArray:
+    """ln(1 + exp x) without overflow; NaN stays NaN."""
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def wraps(angle: FloatArray) -> BoolArray:
