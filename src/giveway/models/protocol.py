@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class PredictorInfo:
         min_input: smallest n_I it can work with.
         stochastic: whether predictions depend on the generator passed in.
         references: citation keys or full references for ``giveway cite``.
+        version: counts up when the same training samples and seed give another model; old results are then recomputed.
     """
 
     name: str
@@ -33,6 +35,7 @@ class PredictorInfo:
     min_input: int = 1
     stochastic: bool = False
     references: tuple[str, ...] = ()
+    version: int = 1
 
 
 @runtime_checkable
@@ -69,3 +72,17 @@ class GapPredictor(Protocol):
     def load(self, folder: Path) -> FittedGapPredictor:
         """Read what :meth:`FittedGapPredictor.save` wrote."""
         ...
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A recipe whose behavior depends on switches of the protocol (``paper`` or ``clean``)."""
+
+    def configured(self, switches: Mapping[str, Any]) -> GapPredictor:
+        """The recipe with these switches; called by the benchmark before fitting and loading."""
+        ...
+
+
+def configured(recipe: GapPredictor, switches: Mapping[str, Any]) -> GapPredictor:
+    """The recipe under these switches, or as it is if it has none."""
+    return recipe.configured(switches) if isinstance(recipe, Configurable) else recipe

@@ -49,7 +49,8 @@ def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Float
 
 def _softplus(x: FloatArray) -> FloatArray:
     """ln(1 + exp x) without overflow; NaN stays NaN."""
-    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+    positive: FloatArray = np.maximum(x, 0.0)
+    return positive + np.log1p(np.exp(-np.abs(x)))
 
 
 def wraps(angle: FloatArray) -> BoolArray:

@@ -1,0 +1,109 @@
+"""From a specification to cells, and what each of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from giveway.core.errors import EmptySelectionError
+from giveway.gaps.extract import SampleRules
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.prediction_time import Choice
+from giveway.gaps.sources import Source
+from giveway.gaps.spec import RunSpec
+from giveway.metrics import METRICS, profile_metric
+from giveway.models import MODELS
+from giveway.runs import Cell
+
+EXTRACTION_VERSION = 1
+"""Counts up when the same recordings give other samples."""
+
+PROTOCOL_VERSION = 1
+"""Counts up when the same samples give other splits, conversions or streams."""
+
+FUNCTION = "giveway.gaps.evaluate:evaluate"
+
+DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
+    "initial": ("auc", "accuracy", "brier", "log_loss", "ece", "tnr_pr"),
+    "constant": ("auc", "accuracy", "miss_rate", "brier", "log_loss", "ece", "tnr_pr", "ade", "fde", "time_cdf"),
+    "critical": ("auc", "accuracy", "brier", "log_loss", "tnr_pr", "tnr_pr_10", "tnr_at_90"),
+}
+"""Computed at each prediction time unless the specification names others."""
+
+
+def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
+    """Every combination of the grid that is not left out, in the order of the tables.
+
+    Raises:
+        EmptySelectionError: if everything is left out.
+    """
+    switches = spec.rules().model_dump()
+    cells: list[Cell] = []
+    for dataset in spec.datasets:
+        source = sources[EXTRACTIONS.get(dataset).info.dataset]
+        for t0 in spec.t0:
+            for n_input in spec.n_input:
+                if _is_missing(spec, dataset, t0, n_input):
+                    continue
+                for split, repetitions in spec.splits.items():
+                    for repetition in range(repetitions):
+                        for model in spec.models:
+                            where = {"dataset": dataset, "t0": t0, "n_input": n_input, "split": split}
+                            params = where | {"repetition": repetition, "model": model}
+                            cells.append(_cell(spec, switches, params, source))
+    if not cells:
+        raise EmptySelectionError(
+            "the grid has no cells", where="missing", found="everything is left out", hint="add datasets or times"
+        )
+    return cells
+
+
+def _cell(spec: RunSpec, switches: dict[str, Any], params: dict[str, Any], source: Source) -> Cell:
+    dataset, t0, n_input = params["dataset"], params["t0"], params["n_input"]
+    rules = rules_of(spec, dataset, t0, n_input)
+    metrics = [profile_metric(m, "paper" if switches["auc"] == "thresholds" else "clean") for m in metrics_at(spec, t0)]
+    model = params["model"]
+    return Cell(
+        kind="gaps",
+        params={
+            "profile": spec.profile,
+            **params,
+            "seed": spec.seed,
+            "n_input_max": rules.num_input_max,
+            "relaxed": rules.relaxed,
+            "conditional_paths": spec.conditional_paths,
+            "min_samples": spec.min_samples,
+            "min_class": spec.min_class,
+            "synthetic": source.is_synthetic,
+            "metrics": metrics,
+            "switches": switches,
+        },
+        data=source.data,
+        versions={
+            "extraction": EXTRACTION_VERSION,
+            "protocol": PROTOCOL_VERSION,
+            model: MODELS.get(model).info.version,
+            spec.conditional_paths: MODELS.get(spec.conditional_paths).info.version,
+            **{name: METRICS.get(name).info.version for name in metrics},
+        },
+    )
+
+
+def metrics_at(spec: RunSpec, t0: str) -> tuple[str, ...]:
+    """Metrics of a prediction time."""
+    return spec.metrics or DEFAULT_METRICS[t0]
+
+
+def rules_of(spec: RunSpec, dataset: str, t0: Choice, n_input: int) -> SampleRules:
+    """How samples of a cell are cut out."""
+    for entry in spec.relaxed:
+        if (entry.dataset, entry.t0, entry.n_input) == (dataset, t0, n_input):
+            return SampleRules(choice=t0, num_input=n_input, num_input_max=entry.n_input_max, relaxed=True)
+    return SampleRules(choice=t0, num_input=n_input, num_input_max=spec.n_input_max)
+
+
+def _is_missing(spec: RunSpec, dataset: str, t0: str, n_input: int) -> bool:
+    return any(
+        entry.dataset == dataset and entry.t0 == t0 and (not entry.n_input or n_input in entry.n_input)
+        for entry in spec.missing
+    )

@@ -1,0 +1,217 @@
+"""One cell of the benchmark: samples, split, fit, predict, convert, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
+from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
+from giveway.core.samples import GapSamples
+from giveway.core.seeds import seed_for, stream
+from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.files import read_samples, write_samples
+from giveway.gaps.found_files import read_found, write_found
+from giveway.gaps.profile import Profile
+from giveway.gaps.sources import Source, scenes_of
+from giveway.gaps.splits import SPLITS
+from giveway.gaps.splits.protocol import Division, require_classes
+from giveway.metrics import METRICS, MetricValue
+from giveway.models import MODELS
+from giveway.models.protocol import FittedGapPredictor, configured
+from giveway.runs import Cell, CellContext, CellResult, Measurement
+
+SAMPLES = "samples.parquet"
+CLASSES = {"accepted": True, "rejected": False}
+
+
+def evaluate(cell: Cell, context: CellContext) -> CellResult:
+    """Compute one cell; depends on nothing but the cell and the recordings it names.
+
+    Raises:
+        EmptySelectionError: if too few samples are left, or a part of the split has one class only.
+        PredictionError: if the model returns something unusable.
+    """
+    params = cell.params
+    profile = Profile(**params["switches"])
+    samples = samples_for(cell, context, profile)
+    where = f"{params['dataset']}, {params['t0']} gaps, split {params['split']} {params['repetition']}"
+    division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
+    require_classes(samples, division, where)
+    test = samples.take(division.test)
+    recipe = configured(MODELS.get(params["model"]), params["switches"])
+    name = recipe.info.name
+    fitted = recipe.fit(samples.take(division.train), _stream(cell, "fit", name))
+    prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
+    check_prediction(prediction, test.inputs, recipe.info.output, model=name)
+    values = _measure(cell, context, profile, samples, division, prediction)
+    return CellResult(
+        measurements=tuple(Measurement.of(value) for value in values),
+        samples=_per_sample(test, prediction, values),
+        info={
+            "num_train": len(division.train),
+            "num_test": len(division.test),
+            "num_test_accepted": int(test.truth.accepted.sum()),
+            "notes": list(division.notes),
+        },
+    )
+
+
+def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSamples:
+    """Samples of a cell, extracted once per dataset, prediction time and input length."""
+    params = cell.params
+    description = {
+        "what": "samples",
+        "data": cell.data,
+        "extraction": cell.versions["extraction"],
+        "switches": params["switches"],
+        **{key: params[key] for key in ("dataset", "t0", "n_input", "n_input_max", "relaxed")},
+        **{key: params[key] for key in ("min_samples", "min_class")},
+    }
+
+    def build(folder: Path) -> None:
+        extracted = _extract(cell, context, profile)
+        samples = require_samples(extracted, at_least=params["min_samples"], per_class=params["min_class"])
+        write_samples(folder / SAMPLES, [samples])
+
+    return _cached_samples(context.artifacts.get(description, build) / SAMPLES)
+
+
+@lru_cache(maxsize=8)
+def _cached_samples(path: Path) -> GapSamples:
+    return read_samples(path)
+
+
+def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
+    """Cut samples out of the gaps of a dataset, which are found once for all prediction times."""
+    params = cell.params
+    extraction = EXTRACTIONS.get(params["dataset"])
+    description = {
+        "what": "gaps",
+        "data": cell.data,
+        "extraction": cell.versions["extraction"],
+        "switches": params["switches"],
+        "dataset": params["dataset"],
+    }
+
+    def build(folder: Path) -> None:
+        adapter = extraction.info.dataset
+        root = Path(context.settings["roots"][adapter])
+        source = Source(dataset=adapter, root=root, data=cell.data, is_synthetic=params["synthetic"])
+        write_found(folder, find_gaps(extraction, scenes_of(source), profile))
+
+    found = read_found(context.artifacts.get(description, build), extraction)
+    rules = SampleRules(
+        choice=params["t0"],
+        num_input=params["n_input"],
+        num_input_max=params["n_input_max"],
+        relaxed=params["relaxed"],
+    )
+    return samples_at(found, rules, profile)
+
+
+def _measure(
+    cell: Cell,
+    context: CellContext,
+    profile: Profile,
+    samples: GapSamples,
+    division: Division,
+    prediction: Prediction,
+) -> list[MetricValue]:
+    """All metrics of the cell; conversions and conditional models only if one of them needs it."""
+    test = samples.take(division.test)
+    boundary = test.inputs.boundary
+    metrics = [METRICS.get(name) for name in cell.params["metrics"]]
+    needs = {metric.info.needs for metric in metrics}
+    given = _kind(prediction)
+    forms: dict[OutputKind, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
+    paths: dict[str, PathSet | None] = dict.fromkeys(CLASSES)
+    wants_paths = OutputKind.PATHS in needs and given != OutputKind.PATHS
+    if wants_paths or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY):
+        paths["accepted"] = _conditional_paths(cell, context, profile, samples, division, "accepted")
+    if OutputKind.TIME in needs:
+        forms[OutputKind.TIME] = to_time(prediction, paths["accepted"], boundary)
+    if OutputKind.PATHS in needs:
+        if wants_paths:
+            paths["rejected"] = _conditional_paths(cell, context, profile, samples, division, "rejected")
+        drawer = _drawers(cell, profile, test)
+        forms[OutputKind.PATHS] = to_paths(prediction, paths["accepted"], paths["rejected"], boundary, drawer)
+    return [metric(test.truth, forms[metric.info.needs]) for metric in metrics]
+
+
+def _kind(prediction: Prediction) -> OutputKind:
+    if isinstance(prediction, PathSet):
+        return OutputKind.PATHS
+    return OutputKind.TIME if hasattr(prediction, "quantile_s") else OutputKind.PROBABILITY
+
+
+def _conditional_paths(
+    cell: Cell,
+    context: CellContext,
+    profile: Profile,
+    samples: GapSamples,
+    division: Division,
+    label: str,
+) -> PathSet:
+    """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
+    params = cell.params
+    recipe = configured(MODELS.get(params["conditional_paths"]), params["switches"])
+    scope = ("dataset", "t0", "n_input", "n_input_max", "relaxed", "seed", "conditional_paths")
+    by_split = profile.conditional_training == "training"
+    description = {
+        "what": "conditional path model",
+        "class": label,
+        "data": cell.data,
+        "versions": {name: cell.versions[name] for name in ("extraction", "protocol", params["conditional_paths"])},
+        "switches": params["switches"],
+        **{key: params[key] for key in scope},
+        **({key: params[key] for key in ("split", "repetition")} if by_split else {}),
+    }
+    names = ("conditional", label, *(str(description.get(key, "all")) for key in ("split", "repetition")))
+
+    def build(folder: Path) -> None:
+        chosen = division.train if by_split else np.arange(samples.num_samples)
+        chosen = chosen[samples.truth.accepted[chosen] == CLASSES[label]]
+        root = stream(params["seed"], params["dataset"], params["t0"], params["n_input"], *names)
+        recipe.fit(samples.take(chosen), root).save(folder)
+
+    fitted: FittedGapPredictor = recipe.load(context.artifacts.get(description, build))
+    test = samples.take(division.test)
+    predicted = fitted.predict(test.inputs, _stream(cell, "conditional paths", label))
+    check_prediction(predicted, test.inputs, OutputKind.PATHS, model=recipe.info.name)
+    assert isinstance(predicted, PathSet)
+    return predicted
+
+
+def _drawers(cell: Cell, profile: Profile, test: GapSamples) -> DrawerOf:
+    """A generator per sample, or one legacy generator that runs through all of them."""
+    names = _names(cell)
+    if profile.conversion_seed == "global":
+        running = np.random.RandomState(seed_for(cell.params["seed"], *names) % 2**32)
+        return lambda i: running
+    return lambda i: stream(cell.params["seed"], *names, "conversion", test.inputs.sample_id[i])
+
+
+def _stream(cell: Cell, *names: str) -> np.random.Generator:
+    return stream(cell.params["seed"], *_names(cell), *names)
+
+
+def _names(cell: Cell) -> tuple[str, ...]:
+    params: Mapping[str, Any] = cell.params
+    return tuple(str(params[key]) for key in ("dataset", "t0", "n_input", "split", "repetition", "model"))
+
+
+def _per_sample(test: GapSamples, prediction: Prediction, values: list[MetricValue]) -> pl.DataFrame:
+    columns: dict[str, Any] = {
+        "sample_id": pl.Series(test.inputs.sample_id.tolist(), dtype=pl.String),
+        "accepted": test.truth.accepted,
+        "p": to_probability(prediction, test.inputs.boundary).p,
+    }
+    columns |= {value.metric: value.per_sample for value in values if value.per_sample is not None}
+    return pl.DataFrame(columns)

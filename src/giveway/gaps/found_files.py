@@ -1,0 +1,64 @@
+"""Gaps of a dataset on disk, between enumeration and sampling: one ``.npz`` of plain arrays and a JSON file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from giveway.core.files import write_text
+from giveway.core.samples import AcceptanceBoundary
+from giveway.gaps.extract import FoundGaps
+from giveway.gaps.protocol import Extraction
+from giveway.gaps.raw import Description, RawGaps
+from giveway.gaps.times import GapTimes
+
+ARRAYS, FACTS = "gaps.npz", "gaps.json"
+_RAW = ("sample_id", "group", "location", "role_is_vulnerable", "offset", "time_s", "xy")
+_BOUNDARY = ("normal", "offset_m", "radius_m")
+_TIMES = tuple(field.name for field in fields(GapTimes))
+
+
+def write_found(folder: Path, found: FoundGaps) -> None:
+    """Write all arrays; :func:`read_found` needs the extraction again, which is code."""
+    raw, description = found.raw, found.description
+    arrays = {f"raw.{name}": getattr(raw, name) for name in _RAW}
+    arrays |= {f"boundary.{name}": getattr(raw.boundary, name) for name in _BOUNDARY}
+    arrays |= {f"constant.{name}": value for name, value in raw.constants.items()}
+    arrays |= {f"times.{name}": getattr(found.times, name) for name in _TIMES}
+    arrays |= {"description.valid": description.valid, "description.distance": description.distance}
+    with (folder / ARRAYS).open("wb") as file:
+        np.savez(file, **arrays)
+    facts = {
+        "roles": raw.roles,
+        "missing_m": description.missing_m,
+        "num_role_conflicts": found.num_role_conflicts,
+        "notes": found.notes,
+    }
+    write_text(folder / FACTS, json.dumps(facts))
+
+
+def read_found(folder: Path, extraction: Extraction) -> FoundGaps:
+    """Read what :func:`write_found` wrote."""
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    with np.load(folder / ARRAYS, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+
+    def part(prefix: str) -> dict[str, np.ndarray]:  # pyright: ignore[reportMissingTypeArgument]
+        return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+    return FoundGaps(
+        extraction=extraction,
+        raw=RawGaps(
+            **part("raw."),
+            roles=tuple(facts["roles"]),
+            boundary=AcceptanceBoundary(**part("boundary.")),
+            constants=part("constant."),
+        ),
+        description=Description(**part("description."), missing_m=float(facts["missing_m"])),
+        times=GapTimes(**part("times.")),
+        num_role_conflicts=int(facts["num_role_conflicts"]),
+        notes=tuple(facts["notes"]),
+    )

@@ -1,0 +1,198 @@
+"""What a benchmark run consists of, as a validated value; a TOML file or a preset becomes one."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from giveway.core.errors import ConfigError, UsageError
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
+from giveway.gaps.profile import Profile, profile_named
+from giveway.gaps.splits import SPLITS
+from giveway.metrics import METRICS
+from giveway.models import MODELS
+
+
+class Relaxation(BaseModel):
+    """Cells in which t_0 is moved up to where the history suffices.
+
+    Attributes:
+        dataset, t0, n_input: which cells.
+        n_input_max: input length their samples must support instead of the common one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    t0: Choice
+    n_input: int = Field(ge=1, le=100)
+    n_input_max: int = Field(ge=1, le=100)
+
+
+class SyntheticData(BaseModel):
+    """Recordings to be generated when no data root is given.
+
+    Attributes:
+        count: trials, recordings, participants; the default of the generator if None.
+        minutes: length of a recording.
+        seed: of the generator.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    count: int | None = Field(default=None, ge=1)
+    minutes: float | None = Field(default=None, gt=0)
+    seed: int = 0
+
+
+class MissingCell(BaseModel):
+    """A combination that the published grid leaves out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    t0: Choice
+    n_input: tuple[int, ...] = ()
+
+
+class RunSpec(BaseModel):
+    """A grid of cells: datasets, prediction times, input lengths, splits, models.
+
+    Attributes:
+        profile: ``clean`` or ``paper``.
+        switches: single switches that differ from the profile.
+        datasets: names of extractions.
+        t0: prediction times.
+        n_input: input lengths n_I.
+        n_input_max: input length every sample must support.
+        splits: name to number of repetitions.
+        models: names of predictors.
+        metrics: names; those that suit the prediction time if empty.
+        conditional_paths: path model that fills in paths for models that give none.
+        relaxed: cells with relaxed admission.
+        missing: cells left out.
+        min_samples, min_class: smallest sample set that is evaluated, in total and per class.
+        synthetic: generated data by dataset adapter, for those without a data root.
+        seed: root of all random streams.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    profile: str = "clean"
+    switches: dict[str, Any] = Field(default_factory=dict)
+    datasets: tuple[str, ...] = Field(min_length=1)
+    t0: tuple[Choice, ...] = CHOICES
+    n_input: tuple[int, ...] = Field(default=(2,), min_length=1)
+    n_input_max: int = Field(default=8, ge=1, le=100)
+    splits: dict[str, int] = Field(default_factory=lambda: {"random": 10, "critical": 1})
+    models: tuple[str, ...] = Field(min_length=1)
+    metrics: tuple[str, ...] = ()
+    conditional_paths: str = "CV_residual"
+    relaxed: tuple[Relaxation, ...] = ()
+    missing: tuple[MissingCell, ...] = ()
+    min_samples: int = Field(default=100, ge=2)
+    min_class: int = Field(default=5, ge=1)
+    synthetic: dict[str, SyntheticData] = Field(default_factory=dict)
+    seed: int = 0
+
+    def rules(self) -> Profile:
+        """The profile with its switches."""
+        try:
+            return profile_named(self.profile).with_switches(**self.switches)
+        except ValidationError as error:
+            raise _config_error(error, Profile, "switches") from error
+
+    def adapters(self) -> list[str]:
+        """Dataset adapters the grid reads, sorted."""
+        return sorted({EXTRACTIONS.get(name).info.dataset for name in self.datasets})
+
+
+def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
+    """Validate plain values, names included.
+
+    Raises:
+        ConfigError: naming the key, and the nearest known one.
+        UnknownNameError: for a dataset, model, split or metric that is not registered.
+        UsageError: for combinations that could never work.
+    """
+    try:
+        spec = RunSpec(**values)
+    except ValidationError as error:
+        for name in values.get("t0", ()) if isinstance(values.get("t0"), list | tuple) else ():
+            choice_named(str(name))
+        raise _config_error(error, RunSpec, where) from error
+    _check_names(spec)
+    return spec
+
+
+def read_spec(path: Path) -> RunSpec:
+    """Read a specification from TOML.
+
+    Raises:
+        ConfigError: if the file cannot be read or is not TOML; see also :func:`spec_from`.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            "cannot read the specification", where=path, found=error, hint="give a TOML file, or --preset quick"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            "the specification is not TOML", where=path, found=error, hint="see docs/gaps/run.md"
+        ) from error
+    return spec_from(values, where=str(path))
+
+
+def _check_names(spec: RunSpec) -> None:
+    spec.rules()
+    for name in spec.datasets:
+        EXTRACTIONS.get(name)
+    for name, repetitions in spec.splits.items():
+        limit = SPLITS.get(name).info.repetitions
+        if repetitions < 1 or (limit is not None and repetitions > limit):
+            raise UsageError(
+                f"the split {name!r} cannot be repeated {repetitions} times",
+                where="splits",
+                found=repetitions,
+                hint=f"use 1 to {limit}" if limit else "use at least 1",
+            )
+    for name in spec.metrics:
+        METRICS.get(name)
+    shortest = min(spec.n_input)
+    for name in (*spec.models, spec.conditional_paths):
+        info = MODELS.get(name).info
+        if info.min_input > shortest:
+            raise UsageError(
+                f"{name} needs at least {info.min_input} input steps",
+                where="n_input",
+                found=shortest,
+                hint=f"use n_input >= {info.min_input}, or leave {name} out",
+            )
+    if MODELS.get(spec.conditional_paths).info.output != "paths":
+        raise UsageError(
+            f"{spec.conditional_paths} does not predict paths",
+            where="conditional_paths",
+            hint="use a path model, e.g. CV_residual",
+        )
+
+
+def _config_error(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"]) or "(all)"
+    known = sorted(model.model_fields)
+    hint = f"known keys: {', '.join(known)}"
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else hint
+    return ConfigError(
+        f"{key}: {first['msg'].lower()}",
+        where=where,
+        found=repr(first.get("input"))[:200],
+        hint=hint if first["type"] == "extra_forbidden" else None,
+    )
