@@ -9,10 +9,11 @@ from giveway.core.errors import EmptySelectionError
 from giveway.gaps.extract import SampleRules
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import Choice
+from giveway.gaps.profile import Profile
+from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
 from giveway.metrics import METRICS, profile_metric
-from giveway.models import MODELS
 from giveway.runs import Cell
 
 EXTRACTION_VERSION = 1
@@ -37,7 +38,7 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
     Raises:
         EmptySelectionError: if everything is left out.
     """
-    switches = spec.rules().model_dump()
+    profile = spec.rules()
     cells: list[Cell] = []
     for dataset in spec.datasets:
         source = sources[EXTRACTIONS.get(dataset).info.dataset]
@@ -50,7 +51,7 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
                         for model in spec.models:
                             where = {"dataset": dataset, "t0": t0, "n_input": n_input, "split": split}
                             params = where | {"repetition": repetition, "model": model}
-                            cells.append(_cell(spec, switches, params, source))
+                            cells.append(_cell(spec, profile, params, source))
     if not cells:
         raise EmptySelectionError(
             "the grid has no cells", where="missing", found="everything is left out", hint="add datasets or times"
@@ -58,10 +59,10 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
     return cells
 
 
-def _cell(spec: RunSpec, switches: dict[str, Any], params: dict[str, Any], source: Source) -> Cell:
+def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Source) -> Cell:
     dataset, t0, n_input = params["dataset"], params["t0"], params["n_input"]
     rules = rules_of(spec, dataset, t0, n_input)
-    metrics = [profile_metric(m, "paper" if switches["auc"] == "thresholds" else "clean") for m in metrics_at(spec, t0)]
+    metrics = [profile_metric(m, "paper" if profile.auc == "thresholds" else "clean") for m in metrics_at(spec, t0)]
     model = params["model"]
     return Cell(
         kind="gaps",
@@ -69,21 +70,23 @@ def _cell(spec: RunSpec, switches: dict[str, Any], params: dict[str, Any], sourc
             "profile": spec.profile,
             **params,
             "seed": spec.seed,
-            "n_input_max": rules.num_input_max,
-            "relaxed": rules.relaxed,
-            "conditional_paths": spec.conditional_paths,
-            "min_samples": spec.min_samples,
-            "min_class": spec.min_class,
             "synthetic": source.is_synthetic,
+            "sampling": {
+                "n_input_max": rules.num_input_max,
+                "relaxed": rules.relaxed,
+                "min_samples": spec.min_samples,
+                "min_class": spec.min_class,
+            },
+            "conversion": {"paths": spec.conditional_paths},
             "metrics": metrics,
-            "switches": switches,
+            "switches": profile.model_dump(),
         },
         data=source.data,
         versions={
             "extraction": EXTRACTION_VERSION,
             "protocol": PROTOCOL_VERSION,
-            model: MODELS.get(model).info.version,
-            spec.conditional_paths: MODELS.get(spec.conditional_paths).info.version,
+            model: recipe_for(model, profile).info.version,
+            spec.conditional_paths: recipe_for(spec.conditional_paths, profile).info.version,
             **{name: METRICS.get(name).info.version for name in metrics},
         },
     )

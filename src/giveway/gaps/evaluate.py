@@ -19,12 +19,12 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.files import read_samples, write_samples
 from giveway.gaps.found_files import read_found, write_found
 from giveway.gaps.profile import Profile
+from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
-from giveway.models import MODELS
-from giveway.models.protocol import FittedGapPredictor, configured
+from giveway.models.protocol import FittedGapPredictor
 from giveway.runs import Cell, CellContext, CellResult, Measurement
 
 SAMPLES = "samples.parquet"
@@ -45,7 +45,7 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
     require_classes(samples, division, where)
     test = samples.take(division.test)
-    recipe = configured(MODELS.get(params["model"]), params["switches"])
+    recipe = recipe_for(params["model"], profile)
     name = recipe.info.name
     fitted = recipe.fit(samples.take(division.train), _stream(cell, "fit", name))
     prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
@@ -71,13 +71,14 @@ def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSample
         "data": cell.data,
         "extraction": cell.versions["extraction"],
         "switches": params["switches"],
-        **{key: params[key] for key in ("dataset", "t0", "n_input", "n_input_max", "relaxed")},
-        **{key: params[key] for key in ("min_samples", "min_class")},
+        **{key: params[key] for key in ("dataset", "t0", "n_input", "sampling")},
     }
 
     def build(folder: Path) -> None:
         extracted = _extract(cell, context, profile)
-        samples = require_samples(extracted, at_least=params["min_samples"], per_class=params["min_class"])
+        samples = require_samples(
+            extracted, at_least=params["sampling"]["min_samples"], per_class=params["sampling"]["min_class"]
+        )
         write_samples(folder / SAMPLES, [samples])
 
     return _cached_samples(context.artifacts.get(description, build) / SAMPLES)
@@ -110,8 +111,8 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
     rules = SampleRules(
         choice=params["t0"],
         num_input=params["n_input"],
-        num_input_max=params["n_input_max"],
-        relaxed=params["relaxed"],
+        num_input_max=params["sampling"]["n_input_max"],
+        relaxed=params["sampling"]["relaxed"],
     )
     return samples_at(found, rules, profile)
 
@@ -161,19 +162,20 @@ def _conditional_paths(
 ) -> PathSet:
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
     params = cell.params
-    recipe = configured(MODELS.get(params["conditional_paths"]), params["switches"])
-    scope = ("dataset", "t0", "n_input", "n_input_max", "relaxed", "seed", "conditional_paths")
+    name = params["conversion"]["paths"]
+    recipe = recipe_for(name, profile)
+    scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion")
     by_split = profile.conditional_training == "training"
     description = {
         "what": "conditional path model",
         "class": label,
         "data": cell.data,
-        "versions": {name: cell.versions[name] for name in ("extraction", "protocol", params["conditional_paths"])},
+        "versions": {name: cell.versions[name] for name in ("extraction", "protocol", name)},
         "switches": params["switches"],
         **{key: params[key] for key in scope},
         **({key: params[key] for key in ("split", "repetition")} if by_split else {}),
     }
-    names = ("conditional", label, *(str(description.get(key, "all")) for key in ("split", "repetition")))
+    names = ("conditional", name, label, *(str(description.get(key, "all")) for key in ("split", "repetition")))
 
     def build(folder: Path) -> None:
         chosen = division.train if by_split else np.arange(samples.num_samples)

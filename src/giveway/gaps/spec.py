@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from giveway.core.errors import ConfigError, UsageError
+from giveway.core.predictions import OutputKind
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
+from giveway.gaps.recipes import recipe_for
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
-from giveway.models import MODELS
 
 
 class Relaxation(BaseModel):
@@ -150,7 +151,7 @@ def read_spec(path: Path) -> RunSpec:
 
 
 def _check_names(spec: RunSpec) -> None:
-    spec.rules()
+    profile = spec.rules()
     for name in spec.datasets:
         EXTRACTIONS.get(name)
     for name, repetitions in spec.splits.items():
@@ -166,7 +167,7 @@ def _check_names(spec: RunSpec) -> None:
         METRICS.get(name)
     shortest = min(spec.n_input)
     for name in (*spec.models, spec.conditional_paths):
-        info = MODELS.get(name).info
+        info = recipe_for(name, profile).info
         if info.min_input > shortest:
             raise UsageError(
                 f"{name} needs at least {info.min_input} input steps",
@@ -174,7 +175,7 @@ def _check_names(spec: RunSpec) -> None:
                 found=shortest,
                 hint=f"use n_input >= {info.min_input}, or leave {name} out",
             )
-    if MODELS.get(spec.conditional_paths).info.output != "paths":
+    if recipe_for(spec.conditional_paths, profile).info.output != OutputKind.PATHS:
         raise UsageError(
             f"{spec.conditional_paths} does not predict paths",
             where="conditional_paths",

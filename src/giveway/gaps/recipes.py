@@ -1,0 +1,41 @@
+"""Which recipe a model name of the benchmark stands for under a profile."""
+
+from __future__ import annotations
+
+from giveway.core.errors import UnknownNameError, UsageError
+from giveway.gaps.profile import Profile
+from giveway.models import MODELS
+from giveway.models.protocol import GapPredictor, configured
+
+TRAJECTRON = "T++"
+"""Name of Trajectron++ in the published tables; two recipes stand behind it."""
+
+TRAJECTRON_RECIPES = {("none", "per_step"): "TPP_paper", ("relative", "per_trajectory"): "TPP"}
+"""Switches ``tpp_standardise`` and ``tpp_mode`` to the registered recipe."""
+
+
+def model_names() -> list[str]:
+    """Everything a specification may name."""
+    return sorted({*MODELS.names(), TRAJECTRON})
+
+
+def recipe_for(name: str, profile: Profile) -> GapPredictor:
+    """The recipe behind a name.
+
+    Raises:
+        UnknownNameError: naming the nearest known ones.
+        UsageError: for a combination of switches that Trajectron++ does not offer.
+    """
+    if name == TRAJECTRON:
+        switches = (profile.tpp_standardise, profile.tpp_mode)
+        if switches not in TRAJECTRON_RECIPES:
+            raise UsageError(
+                "Trajectron++ comes as published or corrected, not half of each",
+                where="switches",
+                found=f"tpp_standardise = {switches[0]}, tpp_mode = {switches[1]}",
+                hint="set both as in profile paper or both as in profile clean",
+            )
+        return MODELS.get(TRAJECTRON_RECIPES[switches])
+    if name not in MODELS:
+        raise UnknownNameError("model", name, model_names())
+    return configured(MODELS.get(name), profile.model_dump())
