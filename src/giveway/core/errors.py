@@ -25,6 +25,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MAX_NAMES = 24
+"""More known names than this are counted instead of listed."""
+
 
 class GivewayError(Exception):
     """Base of every error that a user can cause and mend.
@@ -78,11 +81,12 @@ class UnknownNameError(UsageError):
         names = sorted(known)
         near = difflib.get_close_matches(name.lower(), [n.lower() for n in names], n=3, cutoff=0.5)
         suggestions = [n for n in names if n.lower() in near]
-        hint = f"did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else "pick one of the above"
+        hint = f"did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else "pick a known one"
+        shown = names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"and {len(names) - MAX_NAMES} more"]
         super().__init__(
             f"unknown {kind} {name!r}",
             where=where,
-            found=f"known: {', '.join(names) or 'none'}",
+            found=f"known: {', '.join(shown) or 'none'}",
             hint=hint,
         )
         self.suggestions = suggestions
