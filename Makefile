@@ -15,7 +15,6 @@ help:
 
 demo: $(VENV)/.user
 	@$(BIN)/giveway demo --out demo
-	@echo "open demo/index.html in a browser"
 
 test: $(VENV)/.dev
 	@tools/system-packages

@@ -19,7 +19,7 @@ from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
 from giveway.sim.cases import Role
 from giveway.sim.collisions import Collision, Region
-from giveway.sim.logs import DriveLog, LoggedPredictions, LogEvent
+from giveway.sim.logs import DriveLog, LogEvent, LoggedPredictions
 
 FORMAT = "giveway-drive-log"
 VERSION = 1

@@ -1,0 +1,67 @@
+"""Run the chapters one after the other and write the page that shows them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from giveway import __version__
+from giveway.core.files import write_text
+from giveway.core.registry import Registry
+from giveway.demo.chapter import Chapter, Section
+from giveway.demo.page import demo_page
+
+CHAPTERS: Registry[Chapter] = Registry(
+    "chapter",
+    {
+        "recordings": "giveway.demo.recordings:chapter",
+        "agreement": "giveway.demo.agreement:chapter",
+    },
+    group="giveway.demo",
+)
+"""Chapters by name."""
+
+ORDER = ("recordings", "agreement")
+"""The order in which they are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChapterResult:
+    """What a chapter left behind.
+
+    Attributes:
+        name: of the chapter.
+        title: heading.
+        seconds: wall time.
+        files: everything it links to or shows, relative to the demo's folder.
+    """
+
+    name: str
+    title: str
+    seconds: float
+    files: tuple[str, ...]
+
+
+def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -> tuple[ChapterResult, ...]:
+    """Run all chapters into ``root`` and write ``root / "index.html"``.
+
+    Args:
+        root: folder to write to; files of an earlier demo are replaced.
+        seed: of everything that is drawn.
+        say: called with one line per chapter.
+    """
+    results: list[ChapterResult] = []
+    told: list[tuple[str, str, tuple[Section, ...]]] = []
+    for number, name in enumerate(ORDER, start=1):
+        chapter = CHAPTERS.get(name)
+        began = time.perf_counter()
+        sections = chapter.run(root, seed)
+        seconds = time.perf_counter() - began
+        files = [p.as_posix() for s in sections for p in ([s.image] if s.image else []) + [link for _, link in s.links]]
+        results.append(ChapterResult(name=name, title=chapter.title, seconds=seconds, files=tuple(files)))
+        told.append((name, chapter.title, sections))
+        say(f"[{number}/{len(ORDER)}] {chapter.title}: {seconds:.1f} s")
+    write_text(root / "index.html", demo_page(told, __version__))
+    return tuple(results)
