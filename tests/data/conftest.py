@@ -162,3 +162,116 @@ def leeds_root(tmp_path):
         )
         write_lines(folder / f"{name}.txt", log)
     return tmp_path
+
+
+HIGHD_RECORDING = (
+    "id,frameRate,locationId,speedLimit,month,weekDay,startTime,duration,totalDrivenDistance,totalDrivenTime,"
+    "numVehicles,numCars,numTrucks,upperLaneMarkings,lowerLaneMarkings"
+)
+HIGHD_META = (
+    "id,width,height,initialFrame,finalFrame,numFrames,class,drivingDirection,traveledDistance,minXVelocity,"
+    "maxXVelocity,meanXVelocity,minDHW,minTHW,minTTC,numLaneChanges"
+)
+HIGHD_TRACKS = (
+    "frame,id,x,y,width,height,xVelocity,yVelocity,xAcceleration,yAcceleration,frontSightDistance,backSightDistance,"
+    "dhw,thw,ttc,precedingXVelocity,precedingId,followingId,leftPrecedingId,leftAlongsideId,leftFollowingId,"
+    "rightPrecedingId,rightAlongsideId,rightFollowingId,laneId"
+)
+
+
+@pytest.fixture
+def highd_root(tmp_path):
+    """A car in the upper lanes towards -x and a truck in the lower lanes towards +x."""
+    write_lines(
+        tmp_path / "data" / "01_recordingMeta.csv",
+        [
+            HIGHD_RECORDING,
+            "1,25,2,-1.00,09.2017,Tue,08:38,9.015600e+02,418549.19,13908.12,2,1,1,8.51;12.59;16.43,21.00;24.96;28.80",
+        ],
+    )
+    meta, rows = [HIGHD_META], [HIGHD_TRACKS]
+    for number, (kind, way, length, width, first, last) in enumerate(
+        [("Car", 1, 4.0, 2.0, 1, 6), ("Truck", 2, 12.0, 2.5, 3, 8)], 1
+    ):
+        speed = -30.0 if way == 1 else 25.0
+        meta.append(
+            f"{number},{length:.2f},{width:.2f},{first},{last},{last - first + 1},{kind},{way},52.25,40.85,41.30,41.07,"
+            "-1.00,-1.00,-1.00,0"
+        )
+        for k in range(first, last + 1):
+            x, y = 100 + speed * k / 25, 9.5 if way == 1 else 22.0
+            rows.append(
+                f"{k},{number},{x:.2f},{y:.2f},{length:.2f},{width:.2f},{speed:.2f},0.10,0.00,0.00,1.00,1.00,0.00,0.00,"
+                f"0.00,0.00,0,{3 - number},0,0,0,0,0,0,{way + 1}"
+            )
+    write_lines(tmp_path / "data" / "01_tracksMeta.csv", meta)
+    write_lines(tmp_path / "data" / "01_tracks.csv", rows)
+    return tmp_path
+
+
+CASES_HEADER = "case_id,track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
+
+
+def case_lines(case, *, frames=4, track=1):
+    lines = [
+        f"{case},{track},{k},{100 * k},car,{1000 + k},{990 + track},10,0,0.0,4.5,1.8" for k in range(1, frames + 1)
+    ]
+    return [*lines, f"{case},P7,2,200,pedestrian/bicycle,1010.0,980.0,0.0,1.0,,,"]
+
+
+@pytest.fixture
+def interaction_cases_root(tmp_path):
+    """Two cases for training (one of them numbered as a float) and an observed one for testing."""
+    train = [CASES_HEADER, *case_lines("1.0"), *case_lines("2.0", track=5)]
+    write_lines(tmp_path / "train" / "DR_TEST_Merging_A_train.csv", train)
+    observed = [f"{line},1,{int(',P' not in line)}" for line in case_lines("7", frames=2)]
+    header = f"{CASES_HEADER},track_to_predict,interesting_agent"
+    write_lines(tmp_path / "test_multi-agent" / "DR_TEST_Merging_A_obs.csv", [header, *observed])
+    return tmp_path
+
+
+GENERIC_TOML = """
+default_kind = "car"
+
+[files]
+tracks = "flights/*.txt"
+separator = ";"
+decimal = ","
+location = "my junction"
+
+[time]
+frame_rate_hz = 10
+time_unit = "ms"
+
+[columns]
+track = "ID"
+time = "Zeit"
+x = "X [ft]"
+y = "Y [ft]"
+heading = "Kurs"
+kind = "Art"
+
+[units]
+position = "ft"
+angle = "deg"
+angle_direction = "clockwise"
+angle_zero = "y"
+y_axis = "down"
+
+[kinds]
+car = ["Pkw"]
+bicycle = ["Rad"]
+"""
+
+
+@pytest.fixture
+def generic_root(tmp_path):
+    """Semicolons, decimal commas, quotes, feet, compass angles, image coordinates, sorted by time."""
+    (tmp_path / "dataset.toml").write_text(GENERIC_TOML)
+    rows = [
+        f'"{name}";{100 * k};{100 + 10 * k},5;{20 * (1 + a)},0;{(90, 0)[a]};"{kind}"'
+        for k in range(4)
+        for a, (name, kind) in enumerate([("Auto 1", "Pkw"), ("b", "Rad")])
+    ]
+    write_lines(tmp_path / "flights" / "flug.txt", ["ID;Zeit;X [ft];Y [ft];Kurs;Art", *rows])
+    return tmp_path

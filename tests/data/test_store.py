@@ -30,7 +30,10 @@ def assert_same(one, other):
     assert (one.road is None) == (other.road is None)
 
 
-@pytest.mark.parametrize("name", ["interaction", "round", "ind", "lgap", "leeds"])
+ADAPTERS = ["generic", "highd", "ind", "interaction", "interaction_cases", "leeds", "lgap", "round"]
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
 def test_scenes_come_back_as_they_were(name, request, tmp_path_factory):
     root = request.getfixturevalue(f"{name}_root")
     store = tmp_path_factory.mktemp("store") / "s"

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 DATASETS: Registry[Dataset] = Registry(
     "dataset",
     {
+        "generic": "giveway.data.generic:GENERIC",
+        "highd": "giveway.data.highd:HIGHD",
         "ind": "giveway.data.ind:IND",
         "interaction": "giveway.data.interaction:INTERACTION",
+        "interaction_cases": "giveway.data.interaction_cases:INTERACTION_CASES",
         "leeds": "giveway.data.leeds:LEEDS",
         "lgap": "giveway.data.lgap:LGAP",
         "round": "giveway.data.round:ROUND",

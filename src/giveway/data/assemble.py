@@ -133,7 +133,7 @@ def group_rows(
     codes, labels = _codes(track)
     permutation: IntArray | None = None
     same, step = _steps(codes, frame)
-    if order == "any" and (bool((step[same] <= 0).any()) or np.unique(codes[_starts(same)]).size != labels.size):
+    if order == "any" and (bool((step[same] <= 0).any()) or _starts(same).size != labels.size):
         permutation = np.lexsort((frame, codes)).astype(np.int64)
         codes, frame = codes[permutation], frame[permutation]
         same, step = _steps(codes, frame)

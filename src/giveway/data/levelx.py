@@ -14,13 +14,14 @@ import numpy as np
 from giveway.core.arrays import BoolArray, IntArray
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind
-from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
+from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
-from giveway.data.levelx_files import RECORDING_META, SUFFIXES, TRACKS, TRACKS_META, peek, triples
+from giveway.data.levelx_files import RECORDING_META, TRACKS, TRACKS_META, peek, triples
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
-from giveway.data.tables import Table, line_of, read_table
+from giveway.data.tables import Table, line_of
+from giveway.data.track_lists import read_triple, same_tracks
 from giveway.data.verification import summarize, verify_recordings
 
 SCENE_ATTRIBUTES = {
@@ -106,19 +107,8 @@ class LevelXDataset:
 
     def _read(self, recording: Recording, findings: Findings) -> tuple[StateRows, Table, list[Table]] | None:
         forms = {"recording": RECORDING_META, "meta": TRACKS_META, "tracks": TRACKS}
-        tables: list[Table] = []
-        for role, form in forms.items():
-            if role not in recording.files:
-                findings.error(
-                    "a file of the recording is missing",
-                    recording.files["tracks"].with_name(f"{recording.id}_{SUFFIXES[role]}.csv"),
-                    hint="unpack the archive again",
-                )
-                continue
-            table = read_table(recording.files[role], form, findings)
-            if table is not None:
-                tables.append(table)
-        if len(tables) < len(forms):
+        tables = read_triple(recording, forms, findings)
+        if tables is None:
             return None
         meta, tracks_meta, tracks = tables
         rows = self._rows(meta, tracks_meta, tracks, findings)
@@ -129,7 +119,7 @@ class LevelXDataset:
         frame = tracks.ints("frame")
         grouping = group_rows(tracks.ints("trackId"), frame, tracks.path, findings, columns=("trackId", "frame"))
         kinds = self._kinds(tracks_meta, findings)
-        if grouping is None or kinds is None or not _same_tracks(meta, tracks_meta, tracks, grouping, findings):
+        if grouping is None or kinds is None or not same_tracks(meta, tracks_meta, tracks, grouping, findings):
             return None
         size = np.stack([tracks_meta.floats("length"), tracks_meta.floats("width")], axis=1)
         rows = StateRows(
@@ -172,55 +162,3 @@ def _is_any(kinds: IntArray, chosen: frozenset[AgentKind]) -> BoolArray:
 
 def _is_ours(tracks: Path) -> bool:
     return first_line(tracks).startswith("recordingId,trackId,frame")
-
-
-def _same_tracks(meta: Table, tracks_meta: Table, tracks: Table, grouping: Grouping, findings: Findings) -> bool:
-    """Whether the three files speak of the same tracks over the same frames; this is how a truncated file shows."""
-    fine = True
-    listed, written = tracks_meta.ints("trackId"), grouping.ids
-    announced = int(meta.ints("numTracks")[0])
-    hint = "one of the files is cut short or belongs to another recording; get them again"
-    if announced != len(listed):
-        fine = False
-        findings.error(
-            "numTracks differs from the rows of tracksMeta",
-            meta.path,
-            line=2,
-            column="numTracks",
-            found=f"{announced}, but {len(listed)} rows",
-            hint=hint,
-        )
-    if not np.array_equal(listed.astype(np.str_), written):
-        differing = np.flatnonzero(listed[: len(written)].astype(np.str_) != written[: len(listed)])
-        index = int(differing[0]) if differing.size else min(len(listed), len(written))
-        found = (
-            f"{len(listed)} tracks listed, {len(written)} in {tracks.path.name}, differing from entry {index + 1} on"
-        )
-        findings.error(
-            "tracksMeta lists other tracks than the tracks file",
-            tracks_meta.path,
-            line=min(index, len(listed) - 1) + 2,
-            column="trackId",
-            found=found,
-            hint=hint,
-        )
-        return False
-    frame = tracks.ints("frame")
-    actual = {
-        "initialFrame": frame[grouping.offsets[:-1]],
-        "finalFrame": frame[grouping.offsets[1:] - 1],
-        "numFrames": np.diff(grouping.offsets),
-    }
-    for column, values in actual.items():
-        stated = tracks_meta.ints(column)
-        bad = np.flatnonzero(stated != values)
-        fine = fine and not bad.size
-        findings.rows(
-            "tracksMeta does not fit the tracks file",
-            tracks_meta.path,
-            line_of(bad),
-            column=column,
-            values=[f"{stated[i]}, but {values[i]} in {tracks.path.name}" for i in bad.tolist()],
-            hint=hint,
-        )
-    return fine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from giveway.core.errors import DataError, GivewayError
+from giveway.core.errors import GivewayError
 from giveway.data.assemble import StateRows, frame_range
 from giveway.data.findings import Findings
 from giveway.data.protocol import Dataset, Problem, Progress, Recording, RecordingSummary, Verification
@@ -31,7 +31,7 @@ def verify_recordings(
     name = dataset.info.name
     try:
         recordings = dataset.recordings(root)
-    except DataError as error:
+    except GivewayError as error:
         return Verification(dataset=name, root=str(root), version=version, problems=(problem_of(error, root),))
     findings = Findings(root, strict=False)
     summaries: list[RecordingSummary] = []

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from giveway.core.errors import ConfigError, DatasetLayoutError, FileFormatError
+from giveway.core.tracks import AgentKind
+from giveway.data import DATASETS
+
+GENERIC = DATASETS.get("generic")
+
+
+def scene_of(root):
+    return next(GENERIC.scenes(GENERIC.recordings(root)[0]))
+
+
+def remap(root, old, new):
+    path = root / "dataset.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_units_angles_and_axes_are_converted_once(generic_root):
+    scene = scene_of(generic_root)
+    tracks = scene.tracks
+    assert tracks.ids.tolist() == ["Auto 1", "b"]
+    assert tracks.kind.tolist() == [AgentKind.CAR, AgentKind.BICYCLE]
+    np.testing.assert_allclose(tracks.time_s, [0, 0.1, 0.2, 0.3])
+    np.testing.assert_allclose(tracks.xy[0, 1], [110.5 * 0.3048, -20 * 0.3048])
+    # A compass course of 90 degrees is east, 0 is north.
+    np.testing.assert_allclose(tracks.heading[:, 0], [0, np.pi / 2], atol=1e-12)
+    np.testing.assert_allclose(tracks.velocity[0, 1:, 0], 30.48)
+    assert np.isnan(tracks.size).all()
+    assert scene.location == "my junction"
+    assert scene.provenance.notes == ("velocity by backward differences of position",)
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_known_one(generic_root):
+    remap(generic_root, 'angle_zero = "y"', 'angle_zreo = "y"')
+    with pytest.raises(ConfigError, match=r"unknown key 'units.angle_zreo'") as caught:
+        GENERIC.recordings(generic_root)
+    assert "did you mean 'angle_zero'" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('time = "Zeit"', "", "one of frame and time"),
+        ("frame_rate_hz = 10", "frame_rate_hz = 0", "time.frame_rate_hz"),
+        ('position = "ft"', 'position = "yd"', "units.position"),
+        ('bicycle = ["Rad"]', 'bycicle = ["Rad"]', "did you mean 'bicycle'"),
+        ("[time]", "[time", "not valid TOML"),
+        ('decimal = ","', 'decimal = ";"', "files.decimal"),
+        ('x = "X [ft]"', "", "columns.x"),
+    ],
+)
+def test_a_mapping_that_makes_no_sense_is_a_config_error(generic_root, old, new, message):
+    remap(generic_root, old, new)
+    with pytest.raises(ConfigError, match=message):
+        GENERIC.recordings(generic_root)
+    assert not GENERIC.verify(generic_root).ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "where"),
+    [
+        ("Rad", "Roller", "not in the mapping", "line 3, column 'Art'"),
+        (";200;", ";260;", "not on the grid", "line 6, column 'Zeit'"),
+        ("110,5", "110,5;1", "number of cells", "line 4"),
+        ("110,5", "9110,5", "the position jumps", "line 4, column 'X [ft]'"),
+        ("X [ft]", "X (ft)", "a column is missing", "line 1, column 'X [ft]'"),
+    ],
+)
+def test_damage_is_named_by_line_and_column(generic_root, old, new, message, where):
+    path = generic_root / "flights" / "flug.txt"
+    path.write_text(path.read_text().replace(old, new, 1 if old == "110,5" else -1))
+    with pytest.raises(FileFormatError, match=message) as caught:
+        scene_of(generic_root)
+    assert where in (caught.value.where or "")
+
+
+def test_missing_frames_are_allowed_if_the_mapping_says_so(generic_root):
+    path = generic_root / "flights" / "flug.txt"
+    path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines() if not line.startswith('"b";100')))
+    with pytest.raises(FileFormatError, match="frames are missing"):
+        scene_of(generic_root)
+    remap(generic_root, 'default_kind = "car"', 'default_kind = "car"\nmissing_frames = "allowed"')
+    assert scene_of(generic_root).tracks.observed[1].tolist() == [True, False, True, True]
+
+
+def test_a_pattern_without_files_is_a_layout_error(generic_root):
+    remap(generic_root, "flights/*.txt", "flights/*.csv")
+    with pytest.raises(DatasetLayoutError, match="no file matches"):
+        GENERIC.recordings(generic_root)
+
+
+def test_the_pattern_cannot_leave_the_root(generic_root):
+    remap(generic_root, "flights/*.txt", "../*/*.txt")
+    with pytest.raises(ConfigError, match="below the root"):
+        GENERIC.recordings(generic_root)

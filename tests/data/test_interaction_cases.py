@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from giveway.core.errors import FileFormatError
+from giveway.core.tracks import AgentKind
+from giveway.data import DATASETS
+
+CASES = DATASETS.get("interaction_cases")
+
+
+def scenes_of(root):
+    return [scene for recording in CASES.recordings(root) for scene in CASES.scenes(recording)]
+
+
+def test_every_case_is_a_scene_and_float_numbers_are_whole(interaction_cases_root):
+    test, first, second = scenes_of(interaction_cases_root)
+    assert [scene.attributes["case_id"] for scene in (test, first, second)] == [7, 1, 2]
+    assert first.tracks.ids.tolist() == ["1", "P7"]
+    assert second.tracks.ids.tolist() == ["5", "P7"]
+    assert (first.location, first.attributes["split"]) == ("DR_TEST_Merging_A", "train")
+    np.testing.assert_allclose(first.tracks.time_s, [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_array_equal(second.tracks.xy[0, :, 1], [995.0] * 4)
+
+
+def test_pedestrians_may_lack_heading_and_size_and_cars_may_not(interaction_cases_root, edit):
+    tracks = scenes_of(interaction_cases_root)[1].tracks
+    assert tracks.kind.tolist() == [AgentKind.CAR, AgentKind.PEDESTRIAN_OR_BICYCLE]
+    assert np.isnan(tracks.size[1]).all() and np.isnan(tracks.heading[1]).all()
+    assert tracks.observed[1].tolist() == [False, True, False, False]
+    edit(interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv", line=3, cell=9, value="")
+    with pytest.raises(FileFormatError, match="an empty cell") as caught:
+        scenes_of(interaction_cases_root)
+    assert "line 3, column 'psi_rad'" in (caught.value.where or "")
+
+
+def test_marked_agents_of_test_files_are_attributes(interaction_cases_root):
+    attributes = scenes_of(interaction_cases_root)[0].attributes
+    assert attributes["track_to_predict"] == ("1", "P7")
+    assert attributes["interesting_agent"] == ("1",)
+
+
+def test_the_segmented_form_of_2020_reads_the_same(interaction_cases_root):
+    before = scenes_of(interaction_cases_root)[1:]
+    path = interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv"
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    body = [[r[0], r[2], r[3], r[1], "others" if r[1] == "P7" else "agent", *r[4:]] for r in rows[1:]]
+    body.sort(key=lambda row: (float(row[0]), int(row[1])))
+    header = [rows[0][0], rows[0][2], rows[0][3], rows[0][1], "agent_role", *rows[0][4:]]
+    path.write_text("".join(",".join(row) + "\n" for row in [header, *body]))
+    assert CASES.verify(interaction_cases_root).problems == ()
+    after = scenes_of(interaction_cases_root)[1:]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one.tracks.xy, other.tracks.xy)
+        assert one.tracks.ids.tolist() == other.tracks.ids.tolist()
+        assert other.attributes["agent"] == tuple(one.tracks.ids[:1])
+    (interaction_cases_root / "test_multi-agent").rename(interaction_cases_root / "other")
+    assert CASES.verify(interaction_cases_root).version == "2020, segmented"
+
+
+def test_the_same_frame_twice_is_found_in_unsorted_files_too(interaction_cases_root, edit):
+    path = interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], *reversed(lines[1:]), lines[1]]) + "\n")
+    with pytest.raises(FileFormatError, match="a frame appears twice") as caught:
+        scenes_of(interaction_cases_root)
+    assert f"line {len(lines) + 1}" in (caught.value.where or "")
+
+
+def test_a_case_number_must_be_whole(interaction_cases_root, edit):
+    edit(interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv", line=3, cell=0, value="1.5")
+    with pytest.raises(FileFormatError, match="not a whole number"):
+        scenes_of(interaction_cases_root)
