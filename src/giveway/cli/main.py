@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("giveway.cli.demo:app", "Everything once, small, on synthetic recordings; ends with a page to open."),
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
+    "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),
 }
 """Command or group name to import path and help line; kept here so that ``--help`` imports nothing else."""
 

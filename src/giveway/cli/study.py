@@ -1,0 +1,223 @@
+"""``giveway study``: ask people whether it looks real."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from giveway.study.creation import Progress
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+StudyFolder = Annotated[Path, typer.Argument(help="Study folder.")]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database", envvar="GIVEWAY_STUDY_DATABASE", help="Database URL; default SQLite in the folder."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command()
+def create(
+    clips: Annotated[Path, typer.Option("--clips", help="Recordings: a data root, or one subfolder per condition.")],
+    out: Annotated[Path, typer.Option("--out", help="Study folder to create.")],
+    num_clips: Annotated[int, typer.Option(min=1, max=2000, help="Main clips, broken ones included.")] = 36,
+    anchors: Annotated[int, typer.Option(min=0, max=20, help="Clips with motion broken on purpose.")] = 2,
+    practice: Annotated[int, typer.Option(min=0, max=6, help="Practice clips.")] = 2,
+    checks: Annotated[int, typer.Option(min=0, max=10, help="Attention checks.")] = 2,
+    repeats: Annotated[float, typer.Option(min=0, max=1, help="Share of clips shown twice.")] = 0.1,
+    per_rater: Annotated[
+        int | None, typer.Option(min=1, max=40, help="Clips one person sees; default all, at most 40.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, max=60, help="Length of a clip.")] = 10.0,
+    up: Annotated[str, typer.Option(help="Orientation: north or ego.")] = "north",
+    recorded: Annotated[str | None, typer.Option(help="Condition with recorded traffic.")] = None,
+    template: Annotated[
+        str, typer.Option(help="balanced, or published: fixed order, no extras, as the original form.")
+    ] = "balanced",
+    video: Annotated[bool, typer.Option("--video", help="Also render MP4 files and show them first.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title that raters read.")] = None,
+    contact: Annotated[str, typer.Option(help="Whom raters can ask.")] = "",
+    language: Annotated[str, typer.Option(help="Language of the texts.")] = "en",
+    texts: Annotated[Path | None, typer.Option(help="Translation file; see docs.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of choice and orders.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Turn a folder of logs or recordings into a balanced study."""
+    from giveway.study.creation import Plan, create_study
+    from giveway.study.design import parse_design, study_id_from
+    from giveway.study.sources import find_sources
+    from giveway.study.templates import published_plan
+
+    content: dict[str, Any] = {
+        "id": study_id_from(out.name),
+        "contact": contact,
+        "language": language,
+        "clips": {"duration_s": seconds, "up": up, "player": "video" if video else "canvas"},
+        "order": {
+            "seed": seed,
+            "clips_per_rater": per_rater,
+            "repeat_share": repeats,
+            "attention_checks": checks,
+            "practice_clips": practice,
+        },
+    }
+    if title is not None:
+        content["title"] = title
+    if texts is not None and not texts.is_file():
+        raise UsageError("there is no such translation file", where=texts)
+    plan = Plan(num_clips=num_clips, num_anchors=anchors, recorded=recorded, video=video)
+    if template == "published":
+        content, plan = published_plan(content, plan)
+    elif template != "balanced":
+        raise UsageError(f"unknown template {template!r}", found="known: balanced, published")
+    design = parse_design(content, where="options of giveway study create")
+    with _progress("cutting clips", quiet=as_json) as progress:
+        made = create_study(find_sources(clips), out, design, plan, texts=texts, progress=progress)
+    counts: dict[str, int] = {}
+    for clip in made.clips:
+        name = "practice" if clip.role == "practice" else clip.condition
+        counts[name] = counts.get(name, 0) + 1
+    if as_json:
+        print_json({"study": out, "id": design.id, "clips": counts, "seed": seed, "warnings": made.warnings})
+        return
+    typer.echo(f"study {design.id!r} in {out}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
+    for warning in made.warnings:
+        typer.echo(f"  note: {warning}", err=True)
+    typer.echo(f"  look at and change {out / 'study.toml'}, then: giveway study serve {out}")
+
+
+@app.command()
+def serve(
+    study: StudyFolder,
+    host: Annotated[
+        str, typer.Option(help="Address to bind; the default is reachable from this machine only.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8000,
+    database: DatabaseUrl = None,
+    https: Annotated[bool, typer.Option("--https", help="Raters come through HTTPS: secure cookies.")] = False,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="Trust a proxy on this machine about clients.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No line per request.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a study on the web."""
+    from giveway.study.workspace import open_study
+    from giveway.web.server import TOKEN_VARIABLE, is_loopback, researcher_token
+    from giveway.web.server import serve as run
+
+    token, is_new = researcher_token()
+    opened = open_study(study, url=database)
+
+    def announce(address: str) -> None:
+        if as_json:
+            print_json({"address": address, "researcher": f"{address}/researcher", "token": token if is_new else None})
+        else:
+            typer.echo(f"raters       {address}")
+            typer.echo(f"researchers  {address}/researcher")
+            typer.echo(f"token        {token}" if is_new else f"token        (from {TOKEN_VARIABLE})")
+        if not is_loopback(host):
+            typer.echo(
+                f"warning: {host} can be reached from other machines; put a proxy with HTTPS in front and give --https"
+                if not https
+                else f"warning: {host} can be reached from other machines",
+                err=True,
+            )
+        import sys
+
+        sys.stdout.flush()
+
+    run(
+        opened,
+        host=host,
+        port=port,
+        token=token,
+        https=https,
+        behind_proxy=behind_proxy,
+        access_log=not quiet,
+        on_ready=announce,
+    )
+
+
+@app.command()
+def export(
+    study: StudyFolder,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the tables.")],
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the answers as tables with a code book."""
+    from giveway.study.export import export_study
+    from giveway.study.workspace import open_study
+
+    files = export_study(open_study(study, url=database), out)
+    if as_json:
+        print_json({"files": files})
+    else:
+        for path in files:
+            typer.echo(str(path))
+
+
+@app.command()
+def payments(
+    study: StudyFolder,
+    delete: Annotated[bool, typer.Option("--delete", help="Forget all external ids.")] = False,
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """External ids with completion codes, for paying people; ``--delete`` forgets them."""
+    from giveway.study.monitor import delete_external_ids
+    from giveway.study.monitor import payments as list_payments
+    from giveway.study.workspace import open_study
+
+    opened = open_study(study, url=database)
+    if delete:
+        count = delete_external_ids(opened)
+        print_json({"deleted": count}) if as_json else typer.echo(f"{count} external ids deleted")
+        return
+    rows = list_payments(opened)
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        name = row["external_id"] or "(sealed with another key)"
+        typer.echo(f"{name}\t{row['completion_code'] or 'not finished'}")
+
+
+@contextlib.contextmanager
+def _progress(what: str, *, quiet: bool) -> Generator[Progress | None]:
+    """A bar on a terminal, a line per tenth otherwise."""
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        said = -1
+
+        def say(done: int, total: int, name: str) -> None:
+            nonlocal said
+            if (tenth := 10 * done // max(1, total)) > said:
+                said = tenth
+                typer.echo(f"{what}: {done} of {total} ({name})", err=True)
+
+        yield say
+        return
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task(what)
+
+        def update(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, description=f"{what}: {name}")
+
+        yield update

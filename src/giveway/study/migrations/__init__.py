@@ -1,0 +1,1 @@
+"""Steps that bring older study databases up to date."""

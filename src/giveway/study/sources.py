@@ -1,0 +1,91 @@
+"""Finding logs and recordings below a folder, whatever format they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from giveway.core.errors import DatasetLayoutError
+from giveway.core.maps.lanelet2 import read_lanelet2
+from giveway.core.maps.lanes import LaneMap
+from giveway.core.scene import Scene
+from giveway.data import DATASETS
+from giveway.data.protocol import Dataset, Recording
+
+WHOLE_FOLDER_CONDITION = "recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """All recordings of one condition.
+
+    Attributes:
+        condition: name of the folder, or ``"recorded"`` if the folder given is itself a data root.
+        folder: where they lie.
+        readers: one function per recording that reads its scenes.
+    """
+
+    condition: str
+    folder: Path
+    readers: tuple[Callable[[], Iterator[Scene]], ...]
+
+    def scenes(self, rng: np.random.Generator) -> Iterator[Scene]:
+        """Scenes of all recordings, recordings in random order; read when asked for."""
+        for index in rng.permutation(len(self.readers)):
+            yield from self.readers[int(index)]()
+
+
+def find_sources(folder: Path) -> list[Source]:
+    """The folder as one source, or one source per subfolder that holds recordings.
+
+    Args:
+        folder: a data root of any registered dataset, or a folder whose subfolders are such roots, one per condition.
+
+    Raises:
+        DatasetLayoutError: if nothing readable is found.
+    """
+    if not folder.is_dir():
+        raise DatasetLayoutError("there is no such folder", where=folder, hint="give a folder with logs or recordings")
+    below = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+    sources = [s for child in below if (s := _source(child, child.name)) is not None]
+    whole = _source(folder, WHOLE_FOLDER_CONDITION)
+    # A data root may have subfolders that are roots themselves (sites); then the folder as a whole is one condition.
+    if whole is not None and len(whole.readers) >= sum(len(s.readers) for s in sources):
+        return [whole]
+    if not sources:
+        raise DatasetLayoutError(
+            "no logs or recordings found",
+            where=folder,
+            found=f"{len(below)} subfolders, none with recordings of {', '.join(DATASETS.names())}",
+            hint="one subfolder per condition, each laid out as its dataset asks: giveway data list",
+        )
+    return sources
+
+
+def _source(folder: Path, condition: str) -> Source | None:
+    for name in DATASETS.names():
+        dataset = DATASETS.get(name)
+        try:
+            recordings = dataset.recordings(folder)
+        except DatasetLayoutError:
+            continue
+        roads: dict[Path, LaneMap] = {}
+        readers = tuple(partial(_scenes, dataset, recording, roads) for recording in recordings)
+        return Source(condition=condition, folder=folder, readers=readers)
+    return None
+
+
+def _scenes(dataset: Dataset, recording: Recording, roads: dict[Path, LaneMap]) -> Iterator[Scene]:
+    """Scenes with the map of their recording, also where the adapter leaves reading it to us."""
+    path = recording.files.get("map")
+    for scene in dataset.scenes(recording):
+        if scene.road is not None or path is None or path.suffix not in (".osm", ".osm_xy"):
+            yield scene
+            continue
+        if path not in roads:
+            roads[path] = read_lanelet2(path, frame="dataset")
+        yield replace(scene, road=roads[path])

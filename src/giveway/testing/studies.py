@@ -1,0 +1,53 @@
+"""Small rating studies on synthetic worlds, for tests and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from giveway.core.scene import Scene
+from giveway.study.creation import Plan, create_study
+from giveway.study.design import parse_design
+from giveway.study.sources import Source
+from giveway.testing import worlds
+
+
+def world_source(condition: str, num: int, *, offset_s: float = 0.0) -> Source:
+    """Crossings in which the second car arrives 1 to 3 s after the first; every one is a little different."""
+    return Source(
+        condition=condition,
+        folder=Path(condition),
+        readers=tuple(partial(_crossing, condition, n, offset_s) for n in range(num)),
+    )
+
+
+def _crossing(condition: str, number: int, offset_s: float) -> Iterator[Scene]:
+    first = 2.0 + 0.05 * number
+    scene = worlds.crossing(arrival_s=(first, first + 1.0 + offset_s + 0.1 * (number % 10)), duration_s=6.0)
+    name = f"crossing {number}"
+    provenance = replace(scene.provenance, recording=f"{condition}/{name}")
+    yield replace(scene, provenance=provenance, attributes={"ego": "2", "rated": "1", "situation": name})
+
+
+def synthetic_study(
+    folder: Path,
+    *,
+    num_clips: int = 8,
+    num_anchors: int = 2,
+    seconds: float = 0.5,
+    video: bool = False,
+    **design: Any,
+) -> Path:
+    """Create a study of two conditions in a folder; further arguments go into the declaration.
+
+    The clips are far shorter than a real study's, so that a browser gets through them in seconds.
+    """
+    content: dict[str, Any] = {"id": "synthetic", **design}
+    content["clips"] = {"duration_s": seconds, "player": "video" if video else "canvas", **design.get("clips", {})}
+    sources = [world_source("generated", num_clips, offset_s=0.5), world_source("recorded", num_clips + 8)]
+    plan = Plan(num_clips=num_clips, num_anchors=num_anchors, video=video)
+    create_study(sources, folder, parse_design(content, where="test"), plan)
+    return folder

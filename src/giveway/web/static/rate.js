@@ -1,0 +1,130 @@
+// The main block: one item per page view, each answer saved at once.
+import { bindKeys, createStage, getJson, texts } from "./clip.js";
+import { createQueue } from "./queue.js";
+
+const byId = (id) => document.getElementById(id);
+const form = byId("form"), answers = byId("answers"), submit = byId("submit"), status = byId("status");
+const formToken = document.querySelector("meta[name=form-token]").content;
+
+const stage = createStage({ onEnded: () => allow() });
+const queue = createQueue({
+  name: `giveway:${texts.study}:${texts.rater}`,
+  formToken,
+  onChange(waiting, problem) {
+    const notice = byId("notice");
+    notice.hidden = !problem;
+    if (problem === "offline") notice.textContent = texts.rate_offline.replace("%n", waiting);
+    if (problem === "paused") notice.textContent = texts.rate_paused;
+    if (problem === "lost") notice.textContent = texts.rate_lost;
+  },
+});
+
+let items = [], total = 0, current = null, shownAt = 0;
+const visible = { ms: 0, since: document.hidden ? 0 : performance.now() };
+
+document.addEventListener("visibilitychange", () => {
+  const now = performance.now();
+  if (document.hidden) visible.ms += now - visible.since;
+  visible.since = now;
+});
+
+const visibleMs = () => visible.ms + (document.hidden ? 0 : performance.now() - visible.since);
+
+function allow() {
+  answers.disabled = false;
+  if (!form.elements.rating.value) status.textContent = texts.rate_ready;
+}
+
+/** Clips that come next are fetched ahead, so that a short loss of connection is not noticed. */
+function fetchAhead() {
+  for (const item of items.slice(1, 3)) if (item.clip) fetch(`/clips/${item.clip}.json`, { credentials: "same-origin" }).catch(() => {});
+}
+
+async function next() {
+  current = items[0] || null;
+  if (!current) {
+    await queue.empty();
+    return leave();
+  }
+  form.reset();
+  answers.disabled = true;
+  submit.disabled = true;
+  submit.textContent = texts.rate_submit;
+  const number = total - items.length + 1;
+  byId("progress").value = number - 1;
+  byId("title").textContent = texts.rate_title.replace("%n", number).replace("%t", total);
+  Object.assign(visible, { ms: 0, since: performance.now() });
+  shownAt = performance.now();
+  const isCheck = "check" in current;
+  byId("clip-part").hidden = isCheck;
+  byId("roles").hidden = isCheck;
+  byId("instruction").hidden = !isCheck;
+  if (isCheck) {
+    stage.clear();
+    byId("instruction").textContent = texts.check_instruction.replace("%o", texts.options[current.check - 1]);
+    allow();
+  } else {
+    status.textContent = texts.rate_wait;
+    await stage.show(current);
+    fetchAhead();
+  }
+  byId("title").focus({ preventScroll: true });
+  window.scrollTo({ top: 0 });
+}
+
+async function leave() {
+  const response = await fetch("/api/finish", {
+    method: "POST", credentials: "same-origin", headers: { "X-CSRF": formToken },
+  }).catch(() => null);
+  if (!response || !response.ok) {
+    setTimeout(leave, 3000);
+    return;
+  }
+  const target = (await response.json()).next;
+  // Another tab may have taken an item that this one does not know of: then ask again.
+  if (target === "/rate") load();
+  else location.assign(target);
+}
+
+async function load() {
+  let session;
+  try {
+    session = await getJson("/api/session");
+  } catch (error) {
+    byId("notice").hidden = false;
+    byId("notice").textContent = error.status === 401 ? texts.rate_lost : texts.rate_offline.replace("%n", queue.positions().size);
+    if (error.status !== 401) setTimeout(load, 3000);
+    return;
+  }
+  const pending = queue.positions();
+  total = session.total;
+  items = session.items.filter((item) => !pending.has(item.position));
+  byId("progress").max = total;
+  next();
+}
+
+answers.addEventListener("change", () => {
+  submit.disabled = false;
+  status.textContent = "";
+});
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const rating = Number(form.elements.rating.value);
+  if (submit.disabled || answers.disabled || !rating || !current) return;
+  submit.disabled = true;
+  submit.textContent = texts.rate_saving;
+  queue.add({
+    position: current.position,
+    rating,
+    rt_ms: Math.round(performance.now() - shownAt),
+    visible_ms: Math.round(visibleMs()),
+    ...stage.counts(),
+  });
+  items.shift();
+  next();
+});
+
+bindKeys(stage, form);
+queue.flush();
+load();
