@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from giveway.cli.data_show import show
+from giveway.cli.data_synth import synth
 from giveway.cli.output import print_json
 from giveway.cli.progress import recording_progress
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("show")(show)
+app.command("synth")(synth)
 
 DATASET = typer.Option(..., "--dataset", "-d", help="Name of the dataset; see 'giveway data list'.")
 ROOT = typer.Option(..., "--root", "-r", help="Folder that holds the recordings.")

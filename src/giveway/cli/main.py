@@ -14,7 +14,7 @@ from giveway.cli.output import report_error
 from giveway.core.errors import GivewayError, UnknownNameError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "data": ("giveway.cli.data:app", "Recordings: list, verify, show, convert."),
+    "data": ("giveway.cli.data:app", "Recordings: list, synth, verify, show, convert."),
     "demo": ("giveway.cli.demo:app", "Everything once, small, on synthetic recordings; ends with a page to open."),
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),

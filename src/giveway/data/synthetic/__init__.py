@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SYNTHESIZERS: Registry[Synthesizer] = Registry(
     "synthetic dataset",
     {
+        "interaction": "giveway.data.synthetic.interaction.files:SYNTHESIZER",
         "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",
         "round": "giveway.data.synthetic.round.files:SYNTHESIZER",
     },

@@ -109,6 +109,7 @@ def run_traffic(
     a: Any = np.zeros(count)
     command: Any = np.zeros(count)
     committed = np.zeros(count, np.bool_)
+    held = np.zeros(count, np.bool_)
     start_at: Any = np.full(count, np.inf)
     about: Any = np.full(count, -2, np.int64)
     num_draws = np.zeros(count, np.int64)
@@ -116,6 +117,16 @@ def run_traffic(
     entered = np.zeros(count, np.bool_)
     active: Any = np.empty(max_active, np.int64)
     num_active = 0
+    # Beyond the line but before the first zone one may still change one's mind.
+    num_paths = line.shape[0]
+    last_chance: Any = line + 0.3
+    for p in range(num_paths):
+        nearest_zone = np.inf
+        for q in range(num_paths):
+            if gives_way[p, q]:
+                nearest_zone = min(nearest_zone, zone_in[p, q])
+        if line[p] < 1e5 and nearest_zone < 1e5:
+            last_chance[p] = max(last_chance[p], nearest_zone - 0.5)
     num_origins = origin.max() + 1
     busy = np.zeros(num_origins, np.bool_)
     first_waiting = 0
@@ -155,6 +166,7 @@ def run_traffic(
             v0 = max(0.5, pace[i] * speed[p, min(int(s[i] / TABLE_M), speed.shape[1] - 1)])
             wanted = _follow(v[i], v0, 1e6, 0.0, accel[i], MIN_GAP_M)
             lead_gap = 1e6
+            lead = NOBODY
             # Whoever is on my path ahead of me, with front, center or rear.
             for m in range(num_active):
                 j = active[m]
@@ -179,13 +191,19 @@ def run_traffic(
                 gap = nearest - front
                 if gap < lead_gap:
                     lead_gap = gap
+                    lead = j
                 if gap < 80.0:
                     wanted = min(wanted, _follow(v[i], v0, gap, v[j], accel[i], MIN_GAP_M))
+            # Held: I stand in a queue behind somebody who gives way; nobody needs to wait for me.
+            held[i] = False
+            if lead != NOBODY and v[i] < 1.0 and v[lead] < 1.0 and lead_gap < 6.0:
+                waiting = line[path[lead]] < 1e5 and not committed[lead]
+                held[i] = waiting or held[lead]
             # Cars that have entered, or may enter, a zone I share with them.
             ego, ego_arrival, ego_gap = NOBODY, 1e6, 1e6
             possible = True
             blocked = False
-            has_line = line[p] < 1e5 and front < line[p] + 0.3
+            has_line = line[p] < 1e5 and front < last_chance[p]
             if not has_line:
                 committed[i] = True
             delay = 0.0
@@ -205,7 +223,8 @@ def run_traffic(
                     my_in, my_out = zone_in[p, q], zone_out[p, q]
                     its_in, its_out = other_in[p, q], other_out[p, q]
                     gone = its_rear > its_in + 0.5 if merges[p, q] else its_rear > its_out
-                    waits_too = line[q] < 1e5 and its_front < line[q] + 0.3 and not committed[j]
+                    waits_too = line[q] < 1e5 and its_front < last_chance[q] and not committed[j]
+                    waits_too = waits_too or held[j]
                     if gone or my_rear > my_out:
                         pass
                     elif has_line and not waits_too:
@@ -247,7 +266,7 @@ def run_traffic(
             # The line where I give way.
             if has_line:
                 remaining = line[p] - front
-                can_stop = v[i] * v[i] / (2.0 * ABORT_MPS2) < remaining
+                can_stop = v[i] * v[i] / (2.0 * ABORT_MPS2) < last_chance[p] - front
                 if v[i] < 0.8 and waits_since[i] > 1e5 and remaining < 8.0:
                     waits_since[i] = now
                 if remaining < look_ahead and lead_gap > remaining - 1.0:

@@ -16,7 +16,7 @@ from giveway.data.synthetic.walkers import Occupancy, Walk
 DENSE = 8
 """Instants per frame at which the truth is evaluated."""
 SHORTEST_S = 1.0
-LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_S = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,7 +124,7 @@ def simulate(
     dt_s: float,
     look_ahead_m: float = 16.0,
 ) -> tuple[Motion, Decisions]:
-    """Run the traffic for ``steps`` steps of ``dt_s``; people decide ``look_ahead_m`` before their line at the latest."""
+    """Run the traffic for ``steps`` steps of ``dt_s``; people begin to decide ``look_ahead_m`` before their line."""
     draws = rng.random((fleet.path.size, DRAWS))
     coefficients = np.array([rule.intercept, rule.per_second, rule.per_meter, rule.individual, IMPATIENCE_PER_S])
     rows, decided = run_traffic(

@@ -1,0 +1,1 @@
+"""Synthetic INTERACTION v1: a merge, a roundabout and a four-way junction, with their lanelet2 maps."""
