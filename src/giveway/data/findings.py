@@ -19,6 +19,7 @@ from giveway.data.protocol import Problem, Severity
 PLACE = re.compile(r"(?P<file>.*?)(, line (?P<line>\d+))?(, column '?(?P<column>[^']*?)'?)?", re.DOTALL)
 """How :func:`place` and the map reader write where an error is."""
 
+AGAIN = "get the file again; it seems damaged"
 MAX_PER_KIND = 5
 """Problems of one kind (same message, file and column) that are listed; the rest is counted."""
 
@@ -58,15 +59,15 @@ class Findings:
             line: 1-based line.
             column: name of the column.
             found: the offending value.
-            hint: what to do.
+            hint: what to do; to get the file again by default.
             count: how many problems of the kind this call stands for.
 
         Raises:
             FileFormatError: in strict mode.
         """
         if self.strict:
-            raise FileFormatError(message, where=place(file, line, column), found=found, hint=hint)
-        self._add("error", message, file, line, column, found, hint, count)
+            raise FileFormatError(message, where=place(file, line, column), found=found, hint=hint or AGAIN)
+        self._add("error", message, file, line, column, found, hint or AGAIN, count)
 
     def warning(
         self,

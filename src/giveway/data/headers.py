@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from giveway.data.tables import TableFormat
 
 MAX_HEADER_BYTES = 1 << 16
+RENAME = "rename or remove one of them"
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 WIDE_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "zip", b"\x1f\x8b": "gzip", b"PAR1": "Parquet"}
 
 
-def decode_header(data: bytes, path: Path, separator: str, findings: Findings) -> tuple[str, ...] | None:
+def decode_header(data: bytes, path: Path, form: TableFormat, findings: Findings) -> tuple[str, ...] | None:
     """Header cells, or None after reporting why there are none.
 
     A UTF-8 byte-order mark and blanks around names are tolerated.
     """
+    separator, expected_first = form.separator, form.columns[0].name
     if len(data) < MAX_HEADER_BYTES and not data.strip():
-        findings.error("the file is empty", path, line=1, found=f"{len(data)} bytes", hint="get the file again")
+        findings.error("the file is empty", path, line=1, column=expected_first, found=f"{len(data)} bytes")
         return None
     for mark, kind in WIDE_MARKS.items():
         if data.startswith(mark):
@@ -30,6 +32,7 @@ def decode_header(data: bytes, path: Path, separator: str, findings: Findings) -
                 f"the file is {kind}, not UTF-8 text",
                 path,
                 line=1,
+                column=expected_first,
                 found=repr(data[:8]),
                 hint="convert or unpack it first",
             )
@@ -42,6 +45,7 @@ def decode_header(data: bytes, path: Path, separator: str, findings: Findings) -
             "the header is not UTF-8 text",
             path,
             line=1,
+            column=expected_first,
             found=repr(first[max(0, error.start - 10) : error.start + 10]),
             hint="save the file as UTF-8",
         )
@@ -70,7 +74,7 @@ def check_header(names: tuple[str, ...], path: Path, form: TableFormat, findings
     for name in sorted({name for name in names if names.count(name) > 1}):
         wanted = any(column.name == name for column in form.columns)
         report = findings.error if wanted else findings.warning
-        report("a column appears twice in the header", path, line=1, column=name, found=", ".join(names))
+        report("a column appears twice in the header", path, line=1, column=name, found=", ".join(names), hint=RENAME)
         fine = fine and not wanted
     known = {column.name for column in form.columns} | set(form.header)
     unknown = [name for name in names if name not in known]

@@ -177,7 +177,7 @@ def read_table(path: Path, form: TableFormat, findings: Findings) -> Table | Non
 
 def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) -> Table | None:
     """As :func:`read_table`, for bytes that are in memory already; ``path`` is for messages."""
-    header = decode_header(data, path, form.separator, findings)
+    header = decode_header(data, path, form, findings)
     if header is None:
         return None
     names = tuple(form.rename.get(cell, cell) for cell in header)
@@ -193,9 +193,7 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
         report_bad_cells(data, names, wanted, form.separator, path, findings)
         return None
     if frame.height == 0:
-        findings.error(
-            "the file has a header and no rows", path, line=1, found="no rows", hint="get the file again; it is empty"
-        )
+        findings.error("the file has a header and no rows", path, line=1, column=wanted[0].name, found="no rows")
         return None
     _check_ending(data, path, form, findings)
     if not _in_range(frame, wanted, path, findings):
