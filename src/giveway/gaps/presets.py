@@ -25,9 +25,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "splits": {"random": 4, "critical": 1},
         "models": ["LR_1D", "LR_2D", "DDM", "CV"],
         "relaxed": [LGAP_INITIAL],
+        "missing": [{"dataset": "round_2v", "t0": "critical"}],
         "min_samples": 40,
         "min_class": 5,
-        "synthetic": {"lgap": {"count": 240}, "round": {"count": 1, "minutes": 8}},
+        "synthetic": {"lgap": {"count": 300}, "round": {"count": 2, "minutes": 10}},
     },
     "experiment-1": {
         "datasets": ["lgap", "round_2v", "leeds_2v"],

@@ -1,0 +1,290 @@
+"""``giveway gaps``: extract samples, run the benchmark, make its tables and figures."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from giveway.cli.gaps_reports import compare, figure, table
+from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from giveway.gaps.benchmark import PlannedRun
+    from giveway.gaps.extract import ExtractionReport
+    from giveway.gaps.spec import RunSpec
+    from giveway.runs import Rerun, RunSummary
+
+app = typer.Typer(
+    help="How well do models predict whether, when and how a human takes a gap?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("table")(table)
+app.command("figure")(figure)
+app.command("compare")(compare)
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+PROFILE = typer.Option("clean", "--profile", help="clean (corrected) or paper (as published).")
+SWITCH = typer.Option([], "--set", help="A single switch of the protocol, NAME=VALUE; may be repeated.")
+
+
+@app.command()
+def extract(
+    dataset: str = typer.Option(..., "--dataset", "-d", help="lgap, round, round_2v, leeds, highd, interaction, ..."),
+    root: Path = typer.Option(..., "--root", "-r", help="Folder that holds the recordings."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="Parquet file for the samples; else only counts."),
+    t0: list[str] = typer.Option([], "--t0", help="initial, constant, critical; all three by default."),
+    n_input: int = typer.Option(2, "--n-input", min=1, max=100, help="Input steps of 0.2 s."),
+    n_input_max: int = typer.Option(8, "--n-input-max", min=1, max=100, help="Steps every sample must support."),
+    relaxed: bool = typer.Option(False, "--relaxed", help="Move t_0 up to where the history suffices."),
+    profile: str = PROFILE,
+    switch: list[str] = SWITCH,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Find gaps in recordings, count them, say why others were left out, and write samples to Parquet."""
+    from giveway.gaps.extract import SampleRules, find_gaps, samples_at
+    from giveway.gaps.extractions import EXTRACTIONS
+    from giveway.gaps.files import write_samples
+    from giveway.gaps.prediction_time import CHOICES, choice_named
+    from giveway.gaps.sources import scenes_of, source_at
+
+    rules = _profile(profile, switch)
+    choices = tuple(choice_named(name) for name in t0) or CHOICES
+    extraction = EXTRACTIONS.get(dataset)
+    found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
+    parts = [
+        samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
+        for c in choices
+    ]
+    reports = [part.report for part in parts]
+    if not any(part.samples.num_samples for part in parts):
+        _refuse_empty(parts[0])
+    size = None if out is None else write_samples(out, [part.samples for part in parts if part.samples.num_samples])
+    if as_json:
+        print_json(
+            {"ok": True, "dataset": dataset, "out": out, "bytes": size, "counts": [r.as_dict() for r in reports]}
+        )
+        return
+    _print_counts(reports)
+    if out is not None:
+        typer.echo(f"samples written to {out}")
+
+
+@app.command()
+def run(
+    spec: Path | None = typer.Argument(None, help="TOML file; or use --preset."),
+    out: Path = typer.Option(..., "--out", "-o", help="Result store; run again to resume."),
+    preset_name: str | None = typer.Option(None, "--preset", help="quick, experiment-1, experiment-2 or experiment-3."),
+    root: list[str] = typer.Option([], "--root", help="Data root, DATASET=FOLDER; may be repeated."),
+    profile: str | None = typer.Option(None, "--profile", help="clean or paper; overrides the specification."),
+    switch: list[str] = SWITCH,
+    seed: int | None = typer.Option(None, "--seed", help="Root of all random streams; overrides the specification."),
+    workers: int | None = typer.Option(None, "--workers", min=1, max=1024, help="Processes; one per core by default."),
+    limit: int | None = typer.Option(None, "--limit", min=1, help="Compute at most so many cells now."),
+    rerun: str = typer.Option("missing", "--rerun", help="missing, failed or all."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be computed, and compute nothing."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Fit, predict and measure every cell of a grid; a killed run goes on where it was."""
+    from giveway.gaps.benchmark import plan_run, run_benchmark
+    from giveway.runs import ProcessExecutor, Store, default_progress
+    from giveway.runs.threads import num_cores
+
+    plan = _specification(spec, preset_name, profile, switch, seed)
+    roots = dict(_pairs(root, "--root", "DATASET=FOLDER"))
+    mode = _rerun(rerun)
+    folders = {name: Path(folder) for name, folder in roots.items()}
+    if dry_run:
+        with tempfile.TemporaryDirectory() as scratch:
+            planned = plan_run(plan, Store(Path(scratch) / "store", create=True), folders)
+        _print_plan(planned, workers or num_cores(), as_json=as_json)
+        return
+    store = Store(out, create=True)
+    if not as_json and plan.synthetic:
+        typer.echo("synthetic recordings: nothing below says anything about real drivers", err=True)
+    planned = plan_run(plan, store, folders)
+    summary = run_benchmark(
+        planned,
+        store,
+        executor=ProcessExecutor(num_workers=workers),
+        rerun=mode,
+        limit=limit,
+        progress=default_progress(),
+    )
+    _print_summary(summary, out, as_json=as_json)
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(
+    store: Path = typer.Argument(..., help="Result store."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """How far a run has come, and why cells failed."""
+    from giveway.runs import Store
+    from giveway.runs import status as status_of
+
+    state = status_of(Store(store))
+    failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in state.failures]
+    counts = {name: getattr(state, name) for name in ("total", "done", "failed", "missing", "running")}
+    if as_json:
+        print_json({"ok": state.failed == 0, **counts, "damaged": state.damaged, "failures": failures})
+        return
+    typer.echo(f"{state.done} of {state.total} cells done, {state.failed} failed, {state.missing} missing")
+    if state.running:
+        typer.echo("a run is active")
+    for message, cells in _by_message(failures).items():
+        typer.echo(f"{len(cells)} failed, e.g. {cells[0]}:\n  {message}")
+
+
+@app.command()
+def switches(as_json: bool = AS_JSON) -> None:
+    """All switches of the protocol, with their values in both profiles and their effect."""
+    from giveway.gaps.profile import CLEAN, PAPER, Profile
+
+    rows = [
+        {
+            "switch": name,
+            "paper": getattr(PAPER, name),
+            "clean": getattr(CLEAN, name),
+            "effect": field.description,
+        }
+        for name, field in Profile.model_fields.items()
+    ]
+    if as_json:
+        print_json({"ok": True, "switches": rows})
+        return
+    for row in rows:
+        typer.echo(f"{row['switch']:<26}paper: {row['paper']}, clean: {row['clean']}\n{'':<26}{row['effect']}")
+
+
+def _rerun(name: str) -> Rerun:
+    from giveway.runs import RERUN
+
+    for choice in RERUN:
+        if choice == name:
+            return choice
+    raise UsageError("unknown choice for --rerun", where="--rerun", found=name, hint=f"one of {', '.join(RERUN)}")
+
+
+def _specification(
+    path: Path | None, preset_name: str | None, profile: str | None, switch: list[str], seed: int | None
+) -> RunSpec:
+    from giveway.gaps.presets import preset
+    from giveway.gaps.spec import read_spec, spec_from
+
+    if (path is None) == (preset_name is None):
+        raise UsageError(
+            "give either a specification or a preset",
+            where="giveway gaps run",
+            found="both" if path is not None else "neither",
+            hint="giveway gaps run --preset quick --out R",
+        )
+    base = preset(preset_name) if preset_name is not None else read_spec(path or Path())
+    changes: dict[str, Any] = {}
+    if profile is not None:
+        changes["profile"] = profile
+    if seed is not None:
+        changes["seed"] = seed
+    if switch:
+        changes["switches"] = {**base.switches, **_switches(switch)}
+    return spec_from({**base.model_dump(), **changes}, where="command line") if changes else base
+
+
+def _profile(name: str, switch: list[str]) -> Any:
+    from giveway.gaps.spec import RunSpec
+
+    return RunSpec(profile=name, switches=_switches(switch), datasets=("lgap",), models=("LR_1D",)).rules()
+
+
+def _switches(pairs: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in _pairs(pairs, "--set", "NAME=VALUE"):
+        try:
+            values[name] = json.loads(text)
+        except ValueError:
+            values[name] = None if text == "none" and name == "horizon_cap" else text
+    return values
+
+
+def _pairs(texts: list[str], option: str, form: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} needs the form {form}", where=option, found=text)
+        pairs.append((name, value))
+    return pairs
+
+
+def _refuse_empty(part: Any) -> None:
+    from giveway.gaps.extract import require_samples
+
+    require_samples(part, at_least=1, per_class=0)
+
+
+def _print_counts(reports: list[ExtractionReport]) -> None:
+    first = reports[0]
+    typer.echo(f"{first.dataset}, n_I = {first.num_input}: {first.num_candidates} candidate gaps")
+    typer.echo(f"{'t_0':<12}{'accepted':>10}{'rejected':>10}{'Delta_t':>9}  left out")
+    for report in reports:
+        delta = "" if report.delta_t_s is None else f"{report.delta_t_s:.2f} s"
+        lost = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items() if count) or "none"
+        typer.echo(f"{report.choice:<12}{report.num_accepted:>10}{report.num_rejected:>10}{delta:>9}  {lost}")
+        if report.num_capped:
+            typer.echo(f"{'':<12}{report.num_capped} horizons were cut to the cap")
+    for note in first.notes:
+        typer.echo(f"note: {note}")
+
+
+def _print_plan(planned: PlannedRun, workers: int, *, as_json: bool) -> None:
+    from giveway.runs.progress import duration
+
+    seconds, size = planned.expected_seconds(workers), planned.expected_bytes()
+    counts = {name: planned.count_by(name) for name in ("dataset", "t0", "n_input", "split", "model")}
+    if as_json:
+        print_json(
+            {
+                "ok": True,
+                "cells": len(planned.cells),
+                "by": counts,
+                "expected_s": round(seconds, 1),
+                "expected_bytes": size,
+                "workers": workers,
+            }
+        )
+        return
+    typer.echo(f"{len(planned.cells)} cells")
+    for name, values in counts.items():
+        typer.echo(f"  {name:<9}" + ", ".join(f"{value} ({count})" for value, count in values.items()))
+    typer.echo(f"about {duration(seconds)} on {workers} workers and {size / 1e6:.1f} MB; nothing was computed")
+
+
+def _print_summary(summary: RunSummary, out: Path, *, as_json: bool) -> None:
+    failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in summary.failures]
+    if as_json:
+        counts = {name: getattr(summary, name) for name in ("total", "skipped", "done", "failed", "missing", "stopped")}
+        wall = round(summary.wall_s, 3)
+        print_json({"ok": summary.ok, "store": out, **counts, "wall_s": wall, "failures": failures})
+        return
+    typer.echo(
+        f"{summary.done} cells computed, {summary.skipped} were there, {summary.failed} failed, "
+        f"{summary.missing} missing"
+    )
+    for message, cells in _by_message(failures).items():
+        typer.echo(f"{len(cells)} failed, e.g. {cells[0]}:\n  {message}")
+    typer.echo(f"next: giveway gaps table {out} --metric auc --t0 constant")
+
+
+def _by_message(failures: list[dict[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for failure in failures:
+        grouped.setdefault(failure["message"].replace("\n", "\n  "), []).append(failure["cell"])
+    return grouped

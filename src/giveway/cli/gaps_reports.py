@@ -1,0 +1,122 @@
+"""``giveway gaps table | figure | compare``: results from a store alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STORE = typer.Argument(..., help="Result store of a benchmark run.")
+METRIC = typer.Option("auc", "--metric", help="auc, ade, tnr_pr, brier, ...")
+TIME = typer.Option("constant", "--t0", help="initial, constant or critical.")
+PROFILE: str | None = typer.Option(None, "--profile", help="Needed if the store holds several.")
+MODEL = typer.Option([], "--model", help="Only these models; may be repeated.")
+DATASET = typer.Option([], "--dataset", help="Only these datasets; may be repeated.")
+OUT: Path | None = typer.Option(None, "--out", "-o", help="Write to this file instead of printing.")
+
+
+def table(
+    store: Path = STORE,
+    metric: str = METRIC,
+    t0: str = TIME,
+    number: str | None = typer.Option(None, "--paper", help="A numbered table of the papers, III to X, instead."),
+    split: str = typer.Option("random", "--split", help="The repeated split of the upper lines."),
+    profile: str | None = PROFILE,
+    model: list[str] = MODEL,
+    dataset: list[str] = DATASET,
+    format: str = typer.Option("text", "--format", help="text, markdown, latex, csv, html or json."),
+    out: Path | None = OUT,
+    as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
+) -> None:
+    """Mean, deviation, critical split and significance marks, in the layout of the papers."""
+    from giveway.core.files import write_text
+    from giveway.gaps.prediction_time import choice_named
+    from giveway.reports.formats import render
+    from giveway.reports.tables import benchmark_table, paper_table
+    from giveway.runs import Store, collect
+
+    choice_named(t0)
+    frame = collect(Store(store))
+    if number is not None:
+        made = paper_table(number, frame, profile=profile, models=model or None, real_datasets=_real_datasets(frame))
+    else:
+        made = benchmark_table(
+            frame,
+            metric=metric,
+            t0=t0,
+            profile=profile,
+            split=split,
+            models=model or None,
+            datasets=dataset or None,
+            real_datasets=_real_datasets(frame),
+        )
+    text = render(made, "json" if as_json else format)
+    if out is None:
+        typer.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_text(out, text)
+        typer.echo(f"table written to {out}")
+
+
+def figure(
+    store: Path = STORE,
+    out: Path = typer.Option(..., "--out", "-o", help="Picture, .png, .pdf or .svg."),
+    profile: str | None = PROFILE,
+    model: list[str] = MODEL,
+    dataset: list[str] = DATASET,
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """All splits of all models as marks, the critical split as a cross: figures 5 and 6 of the papers."""
+    from giveway.reports.figures import benchmark_figure, save_figure
+    from giveway.runs import Store, collect
+
+    frame = collect(Store(store))
+    save_figure(benchmark_figure(frame, profile=profile, models=model or None, datasets=dataset or None), out)
+    if as_json:
+        print_json({"ok": True, "out": out})
+    else:
+        typer.echo(f"figure written to {out}")
+
+
+def compare(
+    store: Path = STORE,
+    first: str = typer.Argument(..., help="Model A."),
+    second: str = typer.Argument(..., help="Model B."),
+    metric: str = METRIC,
+    t0: str = TIME,
+    profile: str | None = PROFILE,
+    resamples: int = typer.Option(1000, "--resamples", min=0, max=100_000, help="For the bootstrap; 0 leaves it out."),
+    seed: int = typer.Option(0, "--seed", help="Of the bootstrap."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Is model A better than model B? Paired tests, bounds and a bootstrap interval, per dataset."""
+    from giveway.gaps.prediction_time import choice_named
+    from giveway.reports.compare import compare_models, render_comparison
+    from giveway.runs import Store
+
+    choice_named(t0)
+    if first == second:
+        raise UsageError("a model cannot be compared with itself", where="giveway gaps compare", found=first)
+    report = compare_models(
+        Store(store), first, second, metric=metric, t0=t0, profile=profile, num_resamples=resamples, seed=seed
+    )
+    if as_json:
+        print_json({"ok": True, "report": report})
+    else:
+        typer.echo(render_comparison(report), nl=False)
+
+
+def _real_datasets(frame: pl.DataFrame) -> list[str]:
+    """Datasets of the store that were not generated."""
+    if "synthetic" not in frame.columns:
+        return []
+    import polars
+
+    return sorted(frame.filter(polars.col("synthetic").not_())["dataset"].unique().to_list())

@@ -1,0 +1,82 @@
+"""The benchmark in one call: data, cells, run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from giveway.gaps.cells import FUNCTION, cells_of
+from giveway.gaps.sources import Source, sources_for
+from giveway.gaps.spec import RunSpec
+from giveway.runs import Cell, Executor, Progress, Rerun, RunSummary, Store, run
+
+SECONDS_PER_CELL = {"T++": 120.0, "TPP": 120.0, "CM": 60.0}
+"""Rough cost by the first letters of a model's name on one core; others take about half a second."""
+
+LIGHT_SECONDS = 0.5
+BYTES_PER_CELL = 25_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """Attributes:
+    spec: the grid.
+    cells: what will be computed.
+    sources: recordings by adapter.
+    """
+
+    spec: RunSpec
+    cells: list[Cell]
+    sources: Mapping[str, Source]
+
+    def count_by(self, name: str) -> dict[str, int]:
+        """Cells per value of a parameter, in order of appearance."""
+        return dict(Counter(str(cell.params[name]) for cell in self.cells))
+
+    def expected_seconds(self, workers: int) -> float:
+        """A rough guess of the time on ``workers`` processes, without extraction."""
+        return sum(_cost(str(cell.params["model"])) for cell in self.cells) / max(workers, 1)
+
+    def expected_bytes(self) -> int:
+        """A rough guess of the size of the results, without cached samples."""
+        return BYTES_PER_CELL * len(self.cells)
+
+
+def plan_run(spec: RunSpec, store: Store, roots: Mapping[str, Path]) -> PlannedRun:
+    """Fingerprint or generate the recordings and lay out the cells.
+
+    Raises:
+        UsageError: if a data root is lacking.
+        DatasetLayoutError: if a root holds another dataset.
+    """
+    sources = sources_for(spec, roots, store.artifacts)
+    return PlannedRun(spec=spec, cells=cells_of(spec, sources), sources=sources)
+
+
+def run_benchmark(
+    planned: PlannedRun,
+    store: Store,
+    *,
+    executor: Executor | None = None,
+    rerun: Rerun = "missing",
+    limit: int | None = None,
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Compute every cell that has no result yet; run it again to resume."""
+    return run(
+        planned.cells,
+        function=FUNCTION,
+        store=store,
+        executor=executor,
+        spec=planned.spec.model_dump(mode="json"),
+        settings={"roots": {name: str(source.root.resolve()) for name, source in planned.sources.items()}},
+        rerun=rerun,
+        limit=limit,
+        progress=progress,
+    )
+
+
+def _cost(model: str) -> float:
+    return next((s for name, s in SECONDS_PER_CELL.items() if model.startswith(name)), LIGHT_SECONDS)
