@@ -7,6 +7,7 @@ positions to samples, in both profiles.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from statistics import median
 
 DT, A_BRAKE, WIDTH, LENGTH = 0.2, 4.0, 3.5, 5.0
@@ -37,7 +38,7 @@ def way_along_x(x, y, window, whole_track):
 
 def describe(time, ego, target, clean):
     x, y = [p[0] for p in target], [p[1] for p in target]
-    window = max(int(0.05 / median(b - a for a, b in zip(time, time[1:], strict=False)) + 0.5), 1) if clean else 5
+    window = max(int(0.05 / median(b - a for a, b in pairwise(time)) + 0.5), 1) if clean else 5
     dx = way_along_x(x, y, window, not clean)
     d_c = [-p[0] - (WIDTH + LENGTH / 2) for p in ego]
     d_a = [math.copysign(math.hypot(v, w), v) if v else 0.0 for v, w in zip(y, dx, strict=True)]
@@ -45,7 +46,7 @@ def describe(time, ego, target, clean):
 
 
 def velocity_window(time, clean):
-    steps = [b - a for a, b in zip(time, time[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(time)]
     m = int(0.2 / median(steps) + 0.5) if clean else int(0.2 / (sum(steps) / len(steps)))
     return min(max(m, 1), len(steps))
 
@@ -86,9 +87,7 @@ def times_of(time, valid, d_c, d_a, clean, d_1=500.0, l_e=2 * WIDTH):
     t_s, t_a, t_c = time[k_s], crossing(d_a), crossing(d_c)
     if not min(t_a, t_c) < end:
         return None
-    late = [
-        k for k in range(n) if time[k] > t_s and time[k] < t_a and is_open[k] and d_c[k] > 0 and margin[k] < 0
-    ]
+    late = [k for k in range(n) if time[k] > t_s and time[k] < t_a and is_open[k] and d_c[k] > 0 and margin[k] < 0]
     if late and margin[late[0] - 1] < 0:
         t_crit = t_s
     elif late:

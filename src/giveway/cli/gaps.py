@@ -51,11 +51,11 @@ def extract(
     from giveway.gaps.extract import SampleRules, find_gaps, samples_at
     from giveway.gaps.extractions import EXTRACTIONS
     from giveway.gaps.files import write_samples
-    from giveway.gaps.prediction_time import CHOICES, choice_named
+    from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
     from giveway.gaps.sources import scenes_of, source_at
 
     rules = _profile(profile, switch)
-    choices = tuple(choice_named(name) for name in t0) or CHOICES
+    choices: tuple[Choice, ...] = tuple(choice_named(name) for name in t0) or CHOICES
     extraction = EXTRACTIONS.get(dataset)
     found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
     parts = [
