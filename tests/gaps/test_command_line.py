@@ -1,0 +1,110 @@
+"""The commands as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from giveway.cli.main import run
+from giveway.gaps.files import read_samples
+
+SPEC = """
+datasets = ["lgap"]
+t0 = ["constant"]
+models = ["LR_1D", "CV"]
+min_samples = 20
+[splits]
+random = 3
+critical = 1
+"""
+
+
+def giveway(capsys, *argv, code=0):
+    """Output and messages of one command."""
+    with pytest.raises(SystemExit) as ended:
+        run([str(a) for a in argv])
+    out, err = capsys.readouterr()
+    assert ended.value.code in (code, None) if code == 0 else ended.value.code == code, err
+    return out, err
+
+
+@pytest.fixture(scope="module")
+def store(lgap_root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "spec.toml").write_text(SPEC)
+    with pytest.raises(SystemExit) as ended:
+        run(["gaps", "run", str(folder / "spec.toml"), "--root", f"lgap={lgap_root}", "--out", str(folder / "R"),
+             "--workers", "1"])  # fmt: skip
+    assert ended.value.code in (0, None)
+    return folder / "R"
+
+
+def test_a_table_comes_in_every_format(store, capsys):
+    for form, start in (("text", "AUC"), ("markdown", "|"), ("latex", "\\begin"), ("csv", ""), ("html", "<")):
+        out, _ = giveway(capsys, "gaps", "table", store, "--metric", "auc", "--t0", "constant", "--format", form)
+        assert start in out
+        assert "LR" in out
+    out, _ = giveway(capsys, "gaps", "table", store, "--metric", "auc", "--t0", "constant", "--format", "json")
+    assert json.loads(out)
+
+
+def test_status_resume_limit_and_dry_run(store, lgap_root, tmp_path, capsys):
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    common = ["gaps", "run", spec, "--root", f"lgap={lgap_root}", "--workers", "1", "--json"]
+    out, _ = giveway(capsys, *common, "--out", tmp_path / "R", "--dry-run")
+    assert json.loads(out)["cells"] == 8
+    assert not (tmp_path / "R").exists()
+    out, _ = giveway(capsys, *common, "--out", tmp_path / "R", "--limit", 3)
+    assert (json.loads(out)["done"], json.loads(out)["missing"]) == (3, 5)
+    out, _ = giveway(capsys, "gaps", "status", tmp_path / "R", "--json")
+    assert json.loads(out)["missing"] == 5
+    out, _ = giveway(capsys, *common, "--out", tmp_path / "R")
+    assert (json.loads(out)["done"], json.loads(out)["skipped"]) == (5, 3)
+
+
+def test_compare_and_figure(store, tmp_path, capsys):
+    out, _ = giveway(capsys, "gaps", "compare", store, "LR_1D", "CV", "--resamples", 50, "--json")
+    report = json.loads(out)["report"]
+    assert report["comparisons"][0]["first_mean"] > report["comparisons"][0]["second_mean"]
+    giveway(capsys, "gaps", "figure", store, "--out", tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_extract_counts_and_writes(lgap_root, tmp_path, capsys):
+    path = tmp_path / "s.parquet"
+    out, _ = giveway(capsys, "gaps", "extract", "--dataset", "lgap", "--root", lgap_root, "--out", path)
+    assert "constant" in out
+    assert "short_history" in out
+    assert read_samples(path, "constant").num_samples > 20
+    assert pl.read_parquet(path)["sample_id"].str.starts_with("lgap/").all()
+    out, _ = giveway(capsys, "gaps", "extract", "-d", "lgap", "-r", lgap_root, "--t0", "critical", "--json")
+    assert json.loads(out)["counts"][0]["choice"] == "critical"
+
+
+def test_switches_are_listed_with_their_effect(capsys):
+    out, _ = giveway(capsys, "gaps", "switches", "--json")
+    assert len(json.loads(out)["switches"]) >= 18
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    (
+        (("gaps", "extract", "--dataset", "lgab", "--root", "."), "did you mean 'lgap'"),
+        (("gaps", "extract", "--dataset", "round", "--root", "{root}"), "--dataset lgap"),
+        (("gaps", "extract", "--dataset", "lgap", "--root", "{root}", "--n-input-max", "90"), "short_history"),
+        (("gaps", "extract", "--dataset", "lgap", "--root", "/no/such/folder"), "no such folder"),
+        (("gaps", "extract", "--dataset", "lgap", "--root", "{root}", "--set", "auc"), "NAME=VALUE"),
+        (("gaps", "run", "--out", "{tmp}/R"), "give either a specification or a preset"),
+        (("gaps", "run", "--preset", "quik", "--out", "{tmp}/R"), "did you mean 'quick'"),
+        (("gaps", "run", "--preset", "experiment-2", "--out", "{tmp}/R"), "--root"),
+        (("gaps", "table", "{tmp}"), "no result store"),
+    ),
+)
+def test_bad_input_ends_in_one_message(argv, message, lgap_root, tmp_path, capsys):
+    filled = [a.format(root=lgap_root, tmp=tmp_path) for a in argv]
+    _, err = giveway(capsys, *filled, code=2)
+    assert message in err
+    assert "Traceback" not in err
