@@ -93,7 +93,9 @@ def _states(log: DriveLog) -> pl.DataFrame:
             columns[prefix + name] = states[..., i].T.ravel()
         columns[prefix + "present"] = tracks.observed.T.ravel()
     ego = np.tile(np.arange(agents) == log.ego, instants)
-    for name in ("ego_s", "recorded_ego_s", "outside_m", "recorded_outside_m"):
+    columns["outside_m"] = log.outside_m.T.ravel()
+    columns["recorded_outside_m"] = log.recorded_outside_m.T.ravel()
+    for name in ("ego_s", "recorded_ego_s", "limit_mps"):
         columns[name] = np.where(ego, np.repeat(getattr(log, name), agents), np.nan)
     plan = np.full((instants, agents, log.plans.shape[1] * 2), np.nan)
     plan[: log.plans.shape[0], log.ego] = log.plans.reshape(log.plans.shape[0], -1)
@@ -154,16 +156,19 @@ def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
         ego_left=document["ego_left"],
         plans=np.ascontiguousarray(plans, dtype=np.float64),
         predictions=_read_predictions(folder / "predictions.parquet"),
-        collisions=tuple(
-            Collision(**{**c, "first_region": Region(c["first_region"]), "second_region": Region(c["second_region"])})
-            for c in document["collisions"]
-        ),
+        collisions=tuple(_collision(entry) for entry in document["collisions"]),
         events=tuple(LogEvent(**event) for event in document["events"]),
-        outside_m=column("outside_m")[:, ego].copy(),
-        recorded_outside_m=column("recorded_outside_m")[:, ego].copy(),
+        outside_m=np.ascontiguousarray(column("outside_m").T),
+        recorded_outside_m=np.ascontiguousarray(column("recorded_outside_m").T),
+        limit_mps=column("limit_mps")[:, ego].copy(),
         meta=document["meta"],
         failed=document["failed"],
     )
+
+
+def _collision(entry: dict[str, Any]) -> Collision:
+    regions: dict[str, Any] = {name: Region(entry[name]) for name in ("first_region", "second_region")}
+    return Collision(**{**entry, **regions})
 
 
 def _read_predictions(path: Path) -> LoggedPredictions | None:

@@ -75,10 +75,10 @@ class DriveLog:
         predictions: what its planner was told; None if nobody was asked.
         collisions: contact episodes.
         events: everything else.
-        outside_m: (T + 1,) signed distance of the ego's outermost corner from the edge of the drivable area [m],
-        positive
-            outside; NaN without a map.
-        recorded_outside_m: (T + 1,) the same of the recorded ego.
+        outside_m: (A, T + 1) signed distance of the outermost corner of each driven car from the edge of the drivable
+            area [m], positive outside; NaN without a map and for replay cars.
+        recorded_outside_m: (A, T + 1) the same of the recorded cars.
+        limit_mps: (T + 1,) speed limit where the ego is; NaN where the map gives none.
         meta: seed, versions, planner and predictor with parameters.
         failed: why the run did not finish; empty if it did.
     """
@@ -99,6 +99,7 @@ class DriveLog:
     events: tuple[LogEvent, ...]
     outside_m: FloatArray
     recorded_outside_m: FloatArray
+    limit_mps: FloatArray
     meta: Mapping[str, Any] = field(default_factory=_empty)
     failed: str = ""
 
@@ -109,7 +110,7 @@ class DriveLog:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything that must not depend on batch size, workers or transport."""
+        """SHA-256 over what happened; must not depend on batch size, workers or transport."""
         parts = hashlib.sha256()
         arrays = [
             self.tracks.xy,
@@ -125,7 +126,8 @@ class DriveLog:
         for array in arrays:
             parts.update(str(array.shape).encode())
             parts.update(array.tobytes())
-        parts.update(json.dumps(self.facts(), sort_keys=True).encode())
+        facts = {name: value for name, value in self.facts().items() if name != "meta"}
+        parts.update(json.dumps(facts, sort_keys=True).encode())
         return parts.hexdigest()
 
     def facts(self) -> dict[str, Any]:

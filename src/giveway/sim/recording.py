@@ -14,7 +14,7 @@ from giveway.core.tracks import Tracks
 from giveway.models.motion.acceptance import AcceptedPredictions
 from giveway.planning.paths import CarPath, project
 from giveway.sim.arrays import PAST, Driver
-from giveway.sim.cases import TICK_S
+from giveway.sim.cases import TICK_S, Role
 from giveway.sim.collisions import find_collisions
 from giveway.sim.logs import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions
 from giveway.sim.prepare import PreparedCase
@@ -117,6 +117,7 @@ def _drive_log(
     path = prepared.paths[prepared.ego]
     start_s = float(prepared.start_s[prepared.ego])
     ego_seen = np.flatnonzero(tracks.observed[prepared.ego])
+    driven = np.array([role is not Role.REPLAY for role in prepared.role], dtype=np.bool_)
     on_replay = prepared.driver[prepared.ego] == Driver.REPLAY
     return DriveLog(
         case=case,
@@ -133,8 +134,9 @@ def _drive_log(
         predictions=logged,
         collisions=find_collisions(tracks, ego=str(prepared.ids[prepared.ego]), road=road),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
-        outside_m=_outside(road, tracks, prepared.ego),
-        recorded_outside_m=_outside(road, recorded, prepared.ego),
+        outside_m=_outside(road, tracks, driven),
+        recorded_outside_m=_outside(road, recorded, driven),
+        limit_mps=_limit(road, tracks, prepared.ego),
         meta=meta,
     )
 
@@ -190,8 +192,20 @@ def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEven
     return events
 
 
-def _outside(road: PreparedMap | None, tracks: Tracks, ego: int) -> FloatArray:
-    if road is None:
-        return np.full(tracks.num_instants, np.nan)
-    box = footprints(tracks.select(slice(ego, ego + 1))).take(0)
-    return road.off_road(corners(box)).max(axis=-1)
+def _outside(road: PreparedMap | None, tracks: Tracks, driven: BoolArray) -> FloatArray:
+    """(A, T + 1) of the outermost corner of each driven car."""
+    outside = np.full(tracks.observed.shape, np.nan)
+    if road is not None and driven.any():
+        box = footprints(tracks.select(driven))
+        outside[driven] = road.off_road(corners(box)).max(axis=-1)
+    return outside
+
+
+def _limit(road: PreparedMap | None, tracks: Tracks, ego: int) -> FloatArray:
+    limit = np.full(tracks.num_instants, np.nan)
+    if road is not None:
+        known = {n: lane.speed_limit_mps for n, lane in road.road.lanes.items() if lane.speed_limit_mps is not None}
+        lanes = road.match(tracks.xy[ego], tracks.heading[ego]).lane
+        for k, lane in enumerate(lanes.tolist()):
+            limit[k] = known.get(lane, np.nan)
+    return limit

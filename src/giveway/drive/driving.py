@@ -1,0 +1,225 @@
+"""Driving cases: batches in, logs out, in the order of the cases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from giveway import __version__
+from giveway.core.errors import GivewayError
+from giveway.core.maps.queries import PreparedMap
+from giveway.drive.scenes import SceneSource, prepared_roads
+from giveway.models.motion.acceptance import accept
+from giveway.models.motion.protocol import TrajectoryPredictor
+from giveway.planning.builtin import DefaultPlanner, IdmPlanner
+from giveway.planning.protocol import Planner
+from giveway.sim.arrays import Driver
+from giveway.sim.cases import Case
+from giveway.sim.logs import DriveLog
+from giveway.sim.prepare import PreparedCase, prepare, with_drivers
+from giveway.sim.recording import PredictionLog, drive_logs
+from giveway.sim.simulation import Simulation
+
+BATCH = 64
+"""Cases stepped together; bounds memory, never changes a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    """One driven case.
+
+    Attributes:
+        log: what happened; failed ones have no states worth reading but say why.
+        latency_ms: mean time per prediction call of its batch; not part of the log, because it is never the same twice.
+    """
+
+    log: DriveLog
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedDrive:
+    """A case that could not be driven.
+
+    Attributes:
+        case: which one.
+        reason: in one line.
+    """
+
+    case: Case
+    reason: str
+
+
+def run_meta(predictor: TrajectoryPredictor | None, planner: Planner, seed: int) -> dict[str, Any]:
+    """What a log says about how it was made."""
+    info = planner.info
+    return {
+        "giveway": __version__,
+        "seed": seed,
+        "planner": info.name,
+        "planner_version": info.version,
+        "planner_parameters": dict(info.parameters),
+        "predictor": "" if predictor is None else predictor.info.name,
+    }
+
+
+def drive_cases(
+    cases: Sequence[Case],
+    source: SceneSource,
+    *,
+    predictor: TrajectoryPredictor | None,
+    planner: Planner | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    batch: int = BATCH,
+    everyone_replays: bool = False,
+    on_done: Callable[[Case], None] | None = None,
+) -> Iterator[Drive | FailedDrive]:
+    """Drive every case.
+
+    Args:
+        cases: what to drive.
+        source: their recordings.
+        predictor: whom to ask; None for nobody.
+        planner: drives the ego; the default planner if None.
+        seed: root of all random streams.
+        threads: for the compiled step.
+        batch: cases stepped together.
+        everyone_replays: put all cars on replay; the log then equals the recording.
+        on_done: told about each case as it is finished.
+
+    Yields:
+        One result per case, in order. A case that cannot be prepared or whose predictor fails is a
+        :class:`FailedDrive`; the others go on.
+    """
+    chosen = planner or DefaultPlanner()
+    roads: dict[str, PreparedMap | None] = {}
+    for first in range(0, len(cases), batch):
+        for result in _drive_batch(
+            cases[first : first + batch],
+            source,
+            roads,
+            predictor=predictor,
+            planner=chosen,
+            seed=seed,
+            threads=threads,
+            everyone_replays=everyone_replays,
+        ):
+            if on_done is not None:
+                on_done(result.log.case if isinstance(result, Drive) else result.case)
+            yield result
+
+
+def _drive_batch(
+    cases: Sequence[Case],
+    source: SceneSource,
+    roads: dict[str, PreparedMap | None],
+    *,
+    predictor: TrajectoryPredictor | None,
+    planner: Planner,
+    seed: int,
+    threads: int,
+    everyone_replays: bool,
+) -> list[Drive | FailedDrive]:
+    ready: dict[str, PreparedCase] = {}
+    failed: dict[str, FailedDrive] = {}
+    for case in cases:
+        try:
+            made = prepare(case, source.scene_of(case))
+            prepared_roads([case], source, roads)
+            ready[case.id] = with_drivers(made, driver_of(planner), everyone_replays=everyone_replays)
+        except GivewayError as error:
+            failed[case.id] = FailedDrive(case=case, reason=_one_line(error))
+    driven = _simulate(list(ready.values()), roads, predictor, planner, seed, threads) if ready else {}
+    results = {**failed, **driven}
+    return [results[case.id] for case in cases]
+
+
+def _simulate(
+    prepared: Sequence[PreparedCase],
+    roads: dict[str, PreparedMap | None],
+    predictor: TrajectoryPredictor | None,
+    planner: Planner,
+    seed: int,
+    threads: int,
+) -> dict[str, Drive | FailedDrive]:
+    """Drive a batch; if the predictor or planner raises, drive its cases one by one to find out which."""
+    simulation = new_simulation(prepared, planner, seed=seed, threads=threads)
+    try:
+        latency = run_to_end(simulation, log := PredictionLog(), predictor)
+        logs = drive_logs(simulation, log, roads=roads, meta=run_meta(predictor, planner, seed))
+        return {entry.case.id: Drive(log=entry, latency_ms=latency) for entry in logs}
+    except Exception as error:
+        if len(prepared) == 1:
+            case = prepared[0].case
+            return {case.id: FailedDrive(case=case, reason=_one_line(error))}
+    finally:
+        simulation.close()
+    alone = [_simulate([case], roads, predictor, planner, seed, threads) for case in prepared]
+    return {name: result for part in alone for name, result in part.items()}
+
+
+def new_simulation(
+    prepared: Sequence[PreparedCase], planner: Planner, *, seed: int = 0, threads: int = 1
+) -> Simulation:
+    """A batch with this planner's parameters."""
+    return Simulation(
+        prepared,
+        seed=seed,
+        planner=planner,
+        profiles=planner.parameters if isinstance(planner, DefaultPlanner) else None,
+        idm=planner.parameters if isinstance(planner, IdmPlanner) else None,
+        threads=threads,
+    )
+
+
+def run_to_end(simulation: Simulation, log: PredictionLog, predictor: TrajectoryPredictor | None) -> float:
+    """Step a batch to its end; returns the mean time of a prediction call [ms]."""
+    spent: list[float] = []
+    while not simulation.done:
+        if predictor is None:
+            simulation.step()
+            continue
+        info = predictor.info
+        inputs = simulation.requests(with_others=info.uses_others, with_future=info.privileged)
+        if inputs.num_requests == 0:
+            simulation.step()
+            continue
+        began = time.perf_counter()
+        answer = predictor.predict(inputs)
+        spent.append(time.perf_counter() - began)
+        accepted = accept(answer, inputs)
+        log.add(simulation, accepted)
+        simulation.step(accepted)
+    return 1000.0 * float(np.mean(spent)) if spent else 0.0
+
+
+def driver_of(planner: Planner) -> Driver:
+    """The simulator's driver for a planner."""
+    name = planner.info.driver
+    return Driver[name] if name else Driver.EXTERNAL
+
+
+def humans(log: DriveLog) -> DriveLog:
+    """The same case as the recorded drivers drove it."""
+    return replace(
+        log,
+        tracks=log.recorded,
+        ego_s=log.recorded_ego_s,
+        outside_m=log.recorded_outside_m,
+        ego_left=False,
+        collisions=(),
+        predictions=None,
+        events=(),
+        failed="",
+    )
+
+
+def _one_line(error: Exception) -> str:
+    text = error.what if isinstance(error, GivewayError) else str(error)
+    detail = f" ({error.found})" if isinstance(error, GivewayError) and error.found else ""
+    return f"{type(error).__name__}: {text}{detail}"

@@ -1,0 +1,198 @@
+"""What a set of drives amounts to: means, intervals, differences between predictors, rank agreement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.errors import UsageError
+from giveway.core.seeds import stream
+from giveway.metrics.driving_challenge import (
+    WEIGHT_EFFICIENCY,
+    ChallengeInputs,
+    ChallengeRules,
+    ChallengeScore,
+    ChallengeTerms,
+    challenge_score,
+    challenge_terms,
+    with_worst_values,
+)
+from giveway.stats.bootstrap import Interval, bootstrap, paired_bootstrap
+from giveway.stats.ranks import RankAgreement, rank_agreement
+
+TERMS = ("s_eff", "s_jer", "s_vel", "s_cou", "score")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One predictor (or the recorded humans) over all cases.
+
+    Attributes:
+        name: how tables call it.
+        rules: variant of the challenge metric.
+        terms: per case, in the order of the cases.
+        score: means and counts.
+        intervals: term to its bootstrap interval over cases; empty with fewer than two cases.
+        means: further metrics, averaged over the cases where they are defined.
+    """
+
+    name: str
+    rules: ChallengeRules
+    terms: tuple[ChallengeTerms, ...]
+    score: ChallengeScore
+    intervals: Mapping[str, Interval]
+    means: Mapping[str, float]
+
+
+def summarize(
+    name: str,
+    inputs: Sequence[ChallengeInputs],
+    rules: ChallengeRules,
+    *,
+    more: Sequence[Mapping[str, float]] = (),
+    seed: int = 0,
+) -> Scored:
+    """Score a set of runs.
+
+    Args:
+        name: of the predictor.
+        inputs: one per case, failed ones included.
+        rules: variant of the challenge metric.
+        more: further scalars per case that finished.
+        seed: of the resampling.
+    """
+    if not inputs:
+        raise UsageError("nothing to score", found="no cases")
+    terms = tuple(challenge_terms(entry, rules) for entry in inputs)
+    table = term_table(terms, rules)
+    intervals: dict[str, Interval] = {}
+    if len(table) >= 2:
+        for column, term in enumerate(TERMS):
+            rng = stream(seed, "bootstrap", name, term)
+            intervals[term] = bootstrap(_mean_of(table, column), len(table), rng=rng, method="percentile")
+    return Scored(
+        name=name,
+        rules=rules,
+        terms=terms,
+        score=challenge_score(terms, rules),
+        intervals=intervals,
+        means=_means(more),
+    )
+
+
+def term_table(terms: Sequence[ChallengeTerms], rules: ChallengeRules) -> FloatArray:
+    """(cases, 4) efficiency, jerk, velocity, courtesy; failed runs scored worst or left out, as the rules say."""
+    counted = [t for t in terms if not t.failed] if rules.drop_failed else with_worst_values(terms)
+    return np.array([[t.efficiency, t.jerk, t.velocity, t.courtesy] for t in counted]).reshape(-1, 4)
+
+
+def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interval]:
+    """Paired intervals of ``first - second`` for every term, resampling cases.
+
+    Only cases that count for both are used, so both must have the same cases in the same order.
+
+    Raises:
+        UsageError: other cases, or fewer than two.
+    """
+    if [t.case_id for t in first.terms] != [t.case_id for t in second.terms]:
+        raise UsageError(
+            "only runs over the same cases can be compared",
+            found=f"{first.name}: {len(first.terms)} cases, {second.name}: {len(second.terms)} cases",
+        )
+    keep = [not (a.failed or b.failed) or not first.rules.drop_failed for a, b in zip(first.terms, second.terms, strict=True)]
+    one, two = (
+        np.array([[t.efficiency, t.jerk, t.velocity, t.courtesy] for t, k in zip(with_worst_values(s.terms), keep, strict=True) if k])
+        for s in (first, second)
+    )
+    if len(one) < 2:
+        raise UsageError("a paired interval needs at least two cases", found=len(one))
+    return {
+        term: paired_bootstrap(
+            _mean_of(one, column),
+            _mean_of(two, column),
+            len(one),
+            rng=stream(seed, "paired", first.name, second.name, term),
+            method="percentile",
+        )
+        for column, term in enumerate(TERMS)
+    }
+
+
+def open_against_closed_loop(scored: Sequence[Scored], *, error: str = "ade_m", seed: int = 0) -> RankAgreement | None:
+    """Rank agreement between displacement error and closed-loop score over predictors.
+
+    The error is negated, so that +1 means: the smaller the error, the better the drive. None with fewer than three
+    predictors that have both.
+    """
+    both = [(-s.means[error], s.score.score) for s in scored if not math.isnan(s.means.get(error, math.nan))]
+    if len(both) < 3:
+        return None
+    x, y = np.array(both).T
+    return rank_agreement(x, y, rng=stream(seed, "ranks", error))
+
+
+def as_json(scored: Scored) -> dict[str, Any]:
+    """Plain values for ``--json``; the keys of the challenge's evaluator first."""
+    score = scored.score
+    return {
+        "name": scored.name,
+        "metric": scored.rules.name,
+        "n_col": score.n_col,
+        "s_eff": score.s_eff,
+        "s_jer": score.s_jer,
+        "s_vel": score.s_vel,
+        "s_cou": score.s_cou,
+        "score": score.score,
+        "cases": score.cases,
+        "failed": score.failed,
+        "n_col_ego": score.n_col_ego,
+        "n_col_any_pair": score.n_col_any_pair,
+        "n_col_at_fault": score.n_col_at_fault,
+        "no_progress_expected": score.no_progress_expected,
+        "intervals": {term: [i.low, i.high] for term, i in scored.intervals.items()},
+        "means": dict(scored.means),
+        "per_case": [
+            {
+                "case": t.case_id,
+                "collided": t.collided,
+                "at_fault": t.ego_at_fault,
+                "efficiency": t.efficiency,
+                "efficiency_unclamped": t.efficiency_unclamped,
+                "jerk": t.jerk,
+                "velocity": t.velocity,
+                "courtesy": t.courtesy,
+                "missing_targets": list(t.missing_targets),
+                "failed": t.failed,
+                "warnings": list(t.warnings),
+            }
+            for t in scored.terms
+        ],
+    }
+
+
+def _mean_of(table: FloatArray, column: int) -> Any:
+    """Statistic of resampled rows: the mean of a term, or the score of all four means."""
+
+    def term(index: IntArray) -> float:
+        return _nanmean(table[index, column])
+
+    def score(index: IntArray) -> float:
+        part = table[index]
+        return WEIGHT_EFFICIENCY * _nanmean(part[:, 0]) - float(part[:, 1:].mean(axis=0).sum())
+
+    return term if column < 4 else score
+
+
+def _nanmean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan
+
+
+def _means(more: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = list(dict.fromkeys(name for row in more for name in row))
+    return {name: _nanmean(np.array([row.get(name, math.nan) for row in more], dtype=np.float64)) for name in names}

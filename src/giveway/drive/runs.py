@@ -1,0 +1,258 @@
+"""Runs on disk: drive what is missing, keep every log, score everything."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from giveway.core.files import write_text
+from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans, run_meta
+from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
+from giveway.drive.scenes import SceneSource
+from giveway.drive.scoring import DriveScore, challenge_inputs, details, failed_inputs, score_log
+from giveway.metrics.driving_challenge import DEFAULT, ChallengeRules
+from giveway.models.motion.protocol import TrajectoryPredictor
+from giveway.planning.protocol import Planner
+from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
+from giveway.sim.cases import Case
+from giveway.sim.log_files import read_log, write_log
+
+FUNCTION = "giveway.drive.runs:run_predictor"
+VERSIONS = {"drive": 1, "driving_metrics": 1}
+HUMANS = "recorded humans"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveRun:
+    """One predictor driven over a case set.
+
+    Attributes:
+        scored: means, intervals and per-case terms.
+        human: the same cases as the recorded drivers drove them, as far as they could be driven at all.
+        against_humans: paired intervals of the difference to the humans; empty with fewer than two cases.
+        driven: cases driven now.
+        skipped: cases that had been driven before.
+        failed: case to reason.
+        fallbacks: predictions that had to be replaced.
+        predictions: predictions asked for.
+        latency_ms: mean time per prediction call of this run; NaN if nothing was driven now.
+    """
+
+    scored: Scored
+    human: Scored
+    against_humans: Mapping[str, Any]
+    driven: int
+    skipped: int
+    failed: Mapping[str, str]
+    fallbacks: int
+    predictions: int
+    latency_ms: float
+
+
+def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: int, variant: str) -> Cell:
+    """The name of one drive: everything that may change its log."""
+    meta = run_meta(predictor, planner, seed)
+    return Cell(
+        kind="drive",
+        params={
+            "case": case.id,
+            "site": case.site,
+            "predictor": predictor.info.name,
+            "variant": variant,
+            "planner": meta["planner"],
+            "planner_parameters": content_key(meta["planner_parameters"])[:12],
+            "seed": seed,
+        },
+        data=case.fingerprint,
+        versions={**VERSIONS, "planner": str(meta["planner_version"])},
+    )
+
+
+def log_folder(out: Path, cell: Cell) -> Path:
+    """Where the log of a drive is kept."""
+    return out / "logs" / str(cell.params["predictor"]) / f"{cell.params['case']}-{cell.key[:8]}"
+
+
+def run_predictor(
+    cases: Sequence[Case],
+    source: SceneSource,
+    *,
+    predictor: TrajectoryPredictor,
+    planner: Planner,
+    out: Path,
+    rules: ChallengeRules = DEFAULT,
+    seed: int = 0,
+    threads: int = 1,
+    variant: str = "",
+    keep_predictions: bool = True,
+    progress: Progress | None = None,
+) -> DriveRun:
+    """Drive every case that has no log yet and score all of them.
+
+    Killed at any point, the next call goes on where this one stopped. Failed cases are tried again.
+
+    Args:
+        cases: what to drive.
+        source: their recordings.
+        predictor: whom to ask.
+        planner: drives the ego.
+        out: result store; created if new.
+        rules: variant of the challenge metric for the summary.
+        seed: root of all random streams.
+        threads: for the compiled step.
+        variant: tells apart predictors of the same name, e.g. by the hash of a checkpoint.
+        keep_predictions: whether logs keep what was predicted; without, they cannot show fans.
+        progress: where to report.
+    """
+    store = Store(out, create=True)
+    cells = {case.id: cell_of(case, predictor, planner, seed, variant) for case in cases}
+    done = {case.id for case in cases if _is_done(out, store, cells[case.id])}
+    missing = [case for case in cases if case.id not in done]
+    failed: dict[str, str] = {}
+    latency: list[float] = []
+    with store.lock(), progress or SilentProgress() as report:
+        spec = {"command": "drive run", **run_meta(predictor, planner, seed), "cases": [c.fingerprint for c in cases]}
+        store.write_plan(spec, FUNCTION, cells.values())
+        report.start(total=len(cases), skipped=len(done), workers=threads)
+        drives = drive_cases(missing, source, predictor=predictor, planner=planner, seed=seed, threads=threads)
+        for count, drive in enumerate(drives, 1):
+            if isinstance(drive, FailedDrive):
+                failed[drive.case.id] = drive.reason
+                cell = cells[drive.case.id]
+                kind, _, text = drive.reason.partition(": ")
+                store.write_failure(FailedCell(key=cell.key, cell=cell, error=kind, message=text))
+                report.update(done=count - len(failed), failed=len(failed), current=drive.case.id, problem=drive.reason)
+                continue
+            _keep(out, store, cells[drive.log.case.id], drive, keep_predictions=keep_predictions)
+            latency.append(drive.latency_ms)
+            report.update(done=count - len(failed), failed=len(failed), current=drive.log.case.id)
+    run = _score(cases, cells, store, out, failed, rules, predictor.info.title, seed)
+    return DriveRun(
+        **run,
+        driven=len(missing) - len(failed),
+        skipped=len(done),
+        failed=failed,
+        latency_ms=sum(latency) / len(latency) if latency else float("nan"),
+    )
+
+
+def _is_done(out: Path, store: Store, cell: Cell) -> bool:
+    return store.record_path(cell.key).exists() and (log_folder(out, cell) / "log.json").exists()
+
+
+def _keep(out: Path, store: Store, cell: Cell, drive: Drive, *, keep_predictions: bool) -> None:
+    from dataclasses import replace
+
+    log = drive.log
+    score = score_log(log)
+    write_log(log_folder(out, cell), log if keep_predictions else replace(log, predictions=None))
+    store.write(
+        cell,
+        CellResult(
+            measurements=tuple(
+                Measurement(metric=name, value=value, num_samples=1) for name, value in score.measurements().items()
+            ),
+            info={"digest": log.digest, **details(score)},
+        ),
+    )
+
+
+def _score(
+    cases: Sequence[Case],
+    cells: Mapping[str, Cell],
+    store: Store,
+    out: Path,
+    failed: Mapping[str, str],
+    rules: ChallengeRules,
+    title: str,
+    seed: int,
+) -> dict[str, Any]:
+    inputs: list[Any] = []
+    human_inputs: list[Any] = []
+    more: list[dict[str, float]] = []
+    fallbacks = predictions = 0
+    for case in cases:
+        if case.id in failed:
+            inputs.append(failed_inputs(case, failed[case.id]))
+            human_inputs.append(failed_inputs(case, failed[case.id]))
+            continue
+        log = read_log(log_folder(out, cells[case.id]))
+        inputs.append(challenge_inputs(log))
+        human_inputs.append(challenge_inputs(humans(log)))
+        values = {m.metric: m.value for m in store.read(cells[case.id].key).measurements}
+        fallbacks += int(values.pop("fallbacks"))
+        predictions += int(values.pop("predictions"))
+        more.append(values)
+    scored = summarize(title, inputs, rules, more=more, seed=seed)
+    human = summarize(HUMANS, human_inputs, rules, seed=seed)
+    enough = len(cases) - len(failed) >= 2
+    against = compare(scored, human, seed=seed) if enough else {}
+    return {
+        "scored": scored,
+        "human": human,
+        "against_humans": against,
+        "fallbacks": fallbacks,
+        "predictions": predictions,
+    }
+
+
+def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
+    """The summary of all predictors of a run, as a document beside the store."""
+    document = summary_document(runs, planner)
+    write_text(out / "drive.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return document
+
+
+def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
+    """Plain values: planner, one entry per predictor, differences between predictors, rank agreement."""
+    pairs: dict[str, Any] = {}
+    for i, first in enumerate(runs):
+        for second in runs[i + 1 :]:
+            with contextlib.suppress(Exception):
+                pairs[f"{first.scored.name} - {second.scored.name}"] = _intervals(compare(first.scored, second.scored))
+    agreement = open_against_closed_loop([run.scored for run in runs])
+    return _finite(
+        {
+            "planner": {"name": planner.info.name, "version": planner.info.version, **dict(planner.info.parameters)},
+            "note": "scores compare only within one planner version and one case list",
+            "predictors": [
+                {
+                    **as_json(run.scored),
+                    "against_humans": _intervals(run.against_humans),
+                    "failed_cases": dict(run.failed),
+                    "fallbacks": run.fallbacks,
+                    "predictions": run.predictions,
+                    "latency_ms": run.latency_ms,
+                }
+                for run in runs
+            ],
+            "humans": as_json(runs[0].human) if runs else None,
+            "differences": pairs,
+            "open_loop_agreement": None if agreement is None else {"spearman": agreement.value},
+        }
+    )
+
+
+def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {term: {"estimate": i.estimate, "low": i.low, "high": i.high} for term, i in found.items()}
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinities become null."""
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return value
+
+
+def scores_of(logs: Iterator[Path]) -> Iterator[DriveScore]:
+    """Scores of logs on disk."""
+    for folder in logs:
+        yield score_log(read_log(folder))
