@@ -104,9 +104,18 @@ def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interv
             "only runs over the same cases can be compared",
             found=f"{first.name}: {len(first.terms)} cases, {second.name}: {len(second.terms)} cases",
         )
-    keep = [not (a.failed or b.failed) or not first.rules.drop_failed for a, b in zip(first.terms, second.terms, strict=True)]
+    keep = [
+        not (a.failed or b.failed) or not first.rules.drop_failed
+        for a, b in zip(first.terms, second.terms, strict=True)
+    ]
     one, two = (
-        np.array([[t.efficiency, t.jerk, t.velocity, t.courtesy] for t, k in zip(with_worst_values(s.terms), keep, strict=True) if k])
+        np.array(
+            [
+                [t.efficiency, t.jerk, t.velocity, t.courtesy]
+                for t, k in zip(with_worst_values(s.terms), keep, strict=True)
+                if k
+            ]
+        )
         for s in (first, second)
     )
     if len(one) < 2:

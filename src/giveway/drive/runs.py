@@ -232,7 +232,9 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
             ],
             "humans": as_json(runs[0].human) if runs else None,
             "differences": pairs,
-            "open_loop_agreement": None if agreement is None else {"spearman": agreement.value},
+            "open_loop_agreement": None
+            if agreement is None
+            else {"spearman": agreement.coefficient, "predictors": agreement.num_items},
         }
     )
 

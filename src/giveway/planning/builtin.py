@@ -7,7 +7,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import lead_on_path
-from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_PROFILES, PLAN_STEPS, ProfileParameters, choose_profile
+from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ProfileParameters, choose_profile
 from giveway.planning.protocol import Plan, PlannerInfo, Situation
 
 LOOK_AHEAD_M = 40.0
@@ -42,7 +42,7 @@ class DefaultPlanner:
     def plan(self, situation: Situation) -> Plan:
         """The cheapest profile."""
         modes = situation.mode_states.shape[0]
-        trial = np.empty((3, PLAN_STEPS + 1, NUM_PROFILES))
+        trial = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES))
         best = choose_profile(
             situation.path,
             situation.path_step_m,
@@ -52,13 +52,14 @@ class DefaultPlanner:
             float(situation.size_m[0]),
             float(situation.size_m[1]),
             situation.desired_speed_mps,
+            situation.previous_s_m,
             modes,
             situation.mode_states,
             situation.mode_facts,
             self.parameters,
             np.empty((modes, CHECK_STEPS, 2)),
             trial,
-            np.empty(NUM_PROFILES),
+            np.empty(NUM_CANDIDATES),
         )
         return Plan(s_m=trial[0, 1:, best].copy(), speed_mps=float(trial[1, 1, best]))
 

@@ -44,9 +44,13 @@ class ProfileParameters(NamedTuple):
         headway_s: wanted time behind a car ahead.
         min_gap_m: wanted standstill distance behind a car ahead.
         courtesy_s: a car that arrives sooner than this after the own one is disturbed.
+        reliance_s: with the right of way, cars that only come into the way later than this hardly count.
         horizon_s: predictions are trusted in full up to here, half as much beyond.
+        cut_in: how much of a collision it is to be run into from behind after moving in front of somebody.
+        keep_plan: how much cheaper a new plan must be to replace the one being driven.
         w_progress: cost of the share of the reachable distance that is not driven.
         w_jerk: cost of the mean squared jerk [per m^2/s^6].
+        w_first_jerk: cost of the squared jerk of the first step, the one that is driven for sure [per m^2/s^6].
         w_accel: cost of the mean squared acceleration [per m^2/s^4].
         w_speed: cost of the mean shortfall below the reference speed [per m/s].
         w_collision: cost of a certain collision; grows with how soon and how fast it happens.
@@ -61,14 +65,18 @@ class ProfileParameters(NamedTuple):
     headway_s: float = 0.9
     min_gap_m: float = 1.5
     courtesy_s: float = 1.5
+    reliance_s: float = 0.7
     horizon_s: float = 3.0
+    cut_in: float = 0.5
+    keep_plan: float = 0.1
     w_progress: float = 4.0
     w_jerk: float = 0.06
+    w_first_jerk: float = 0.03
     w_accel: float = 0.08
     w_speed: float = 0.25
     w_collision: float = 60.0
     w_gap: float = 8.0
-    w_courtesy: float = 6.0
+    w_courtesy: float = 15.0
 
 
 # First acceleration [m/s^2], how long it is asked for [s], and what is asked for afterwards.
@@ -84,6 +92,8 @@ SWITCH_S: FloatArray = np.array([p[1] for p in _ALL])
 ACCEL_LATER: FloatArray = np.array([p[2] for p in _ALL])
 NUM_COMFORT = len(_ALL) - len(_EMERGENCY)
 NUM_PROFILES = len(_ALL)
+NUM_CANDIDATES = NUM_PROFILES + 1
+"""The sampled profiles, and last: to go on with the plan of the tick before."""
 
 
 @njit(cache=True, nogil=True)
@@ -114,8 +124,8 @@ def speed_profiles(
         a: acceleration now [m/s^2].
         desired_speed: [m/s].
         p: parameters.
-        trial: (3, 51, profiles) written: arc length, speed and acceleration at +0 s, +0.1 s, ...
-        cost: (profiles,) written: cost of jerk, acceleration, slowness and missing progress, others not considered.
+        trial: (3, 51, candidates) written: arc length, speed and acceleration at +0 s, +0.1 s, ...
+        cost: (candidates,) written: cost of jerk, acceleration, slowness and missing progress, others not considered.
     """
     last = path.shape[0] - 1
     out_s, out_v, out_a = trial[0], trial[1], trial[2]
@@ -125,12 +135,14 @@ def speed_profiles(
     out_a[0] = a
     scale = 1.0 / step
     w_jerk = p.w_jerk / (DT_S * DT_S * PLAN_STEPS)
+    w_first = p.w_first_jerk / (DT_S * DT_S)
     w_accel = p.w_accel / PLAN_STEPS
     w_speed = p.w_speed / PLAN_STEPS
     comfort = p.comfort_jerk_mps3 * DT_S
     emergency = p.emergency_jerk_mps3 * DT_S
     for k in range(PLAN_STEPS):
         time = k * DT_S
+        weight = w_jerk + w_first if k == 0 else w_jerk
         for i in range(NUM_PROFILES):
             change = comfort if i < NUM_COMFORT else emergency
             wanted = ACCEL_FIRST[i] if time < SWITCH_S[i] else ACCEL_LATER[i]
@@ -151,10 +163,66 @@ def speed_profiles(
             out_a[k + 1, i] = new_accel
             jump = new_accel - accel
             short = max(reference - new_speed, 0.0)
-            cost[i] += w_jerk * jump * jump + w_accel * new_accel * new_accel + w_speed * short
+            cost[i] += weight * jump * jump + w_accel * new_accel * new_accel + w_speed * short
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
     for i in range(NUM_PROFILES):
         cost[i] += p.w_progress * max(1.0 - (out_s[PLAN_STEPS, i] - s) / reachable, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def continued_plan(
+    path: FloatArray,
+    step: float,
+    previous: FloatArray,
+    v: float,
+    a: float,
+    desired_speed: float,
+    p: ProfileParameters,
+    trial: FloatArray,
+    cost: FloatArray,
+) -> None:
+    """Fill the last candidate: the plan of the tick before, whose speeds follow from its positions.
+
+        v_{k+1} = 2 (s_{k+1} - s_k) / dt - v_k
+
+    Args:
+        path: (P, 6) table.
+        step: its spacing [m].
+        previous: (50,) arc length at +0 s, +0.1 s, ... from now; it goes on at its last speed.
+        v: speed now [m/s].
+        a: acceleration now [m/s^2].
+        desired_speed: [m/s].
+        p: parameters.
+        trial: (3, 51, candidates) the last column is written.
+        cost: (candidates,) the last entry is written.
+    """
+    last = path.shape[0] - 1
+    i = NUM_PROFILES
+    trial[0, 0, i] = previous[0]
+    trial[1, 0, i] = v
+    trial[2, 0, i] = a
+    total = 0.0
+    for k in range(PLAN_STEPS):
+        speed = trial[1, k, i]
+        if k + 1 < PLAN_STEPS:
+            s = previous[k + 1]
+            new_speed = max(2.0 * (s - trial[0, k, i]) / DT_S - speed, 0.0)
+        else:
+            s = trial[0, k, i] + speed * DT_S
+            new_speed = speed
+        new_accel = (new_speed - speed) / DT_S
+        jerk = (new_accel - trial[2, k, i]) / DT_S
+        reference = min(desired_speed, path[min(max(int(trial[0, k, i] / step), 0), last), PATH_SPEED])
+        trial[0, k + 1, i] = s
+        trial[1, k + 1, i] = new_speed
+        trial[2, k + 1, i] = new_accel
+        total += p.w_jerk * jerk * jerk + p.w_accel * new_accel * new_accel
+        total += p.w_speed * max(reference - new_speed, 0.0)
+        if k == 0:
+            cost[i] = p.w_first_jerk * jerk * jerk
+    reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
+    missing = max(1.0 - (trial[0, PLAN_STEPS, i] - previous[0]) / reachable, 0.0)
+    cost[i] += total / PLAN_STEPS + p.w_progress * missing - p.keep_plan
 
 
 @njit(cache=True, nogil=True)
@@ -221,8 +289,12 @@ def interaction_cost(
 ) -> float:
     """Cost of one profile against everything predicted.
 
-    For each mode, the first instant at which it blocks the path decides who is first. If the own car is past it, the
-    mode can only run into its rear: that costs courtesy, not a collision. Otherwise any later overlap is a
+    A car with the right of way over another one (courtesy 0) relies on it, unless that one is ahead in its way
+    already or
+    will be at once. For each mode, the first instant at which it blocks the path decides who is first. If the own car
+    is past it, the
+    mode can only run into its rear: that costs courtesy, and part of a collision if the own car had moved in front of
+    it. Otherwise any later overlap is a
     collision, and coming closer than the wanted gap costs as well. Probabilities of the modes of a car add
     up, cars are taken as independent: P = 1 - prod_cars (1 - sum_modes p).
     """
@@ -240,8 +312,11 @@ def interaction_cost(
         weight = row_facts[r, ROW_PROBABILITY]
         polite = row_facts[r, ROW_COURTESY]
         ego_first = False
+        cuts_in = False
         decided = False
+        relies = False
         worst_gap = 0.0
+        disturbed = 0.0
         for h in range(CHECK_STEPS):
             low = blocked[r, h, 0]
             if low == np.inf:
@@ -254,14 +329,22 @@ def interaction_cost(
             trust = 1.0 if t <= p.horizon_s else 0.5
             if not decided:
                 decided = True
+                relies = polite == 0.0 and (t > p.reliance_s or low < trial[0, 0, profile])
                 before = trial[0, k - CHECK_EVERY, profile]
                 if s >= high or (h == 0 and before >= 0.5 * (low + high)):
                     ego_first = True
+                    cuts_in = h > 0
                     follow = v * p.courtesy_s + 1.0
-                    courtesy += trust * weight * polite * min(max(1.0 - (s - high) / follow, 0.0), 1.0)
+                    disturbed = trust * min(max(1.0 - (s - high) / follow, 0.0), 1.0)
+            if relies:
+                trust *= 0.1
             if ego_first:
                 if s < high:
-                    courtesy += trust * weight * polite * 0.2
+                    disturbed = max(disturbed, trust)
+                    if cuts_in:
+                        hit += p.cut_in * trust * weight
+                        severity = max(severity, p.cut_in * trust * weight)
+                        break
                 continue
             if s > low:
                 sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
@@ -271,7 +354,8 @@ def interaction_cost(
             short = 1.0 - (low - s) / (p.min_gap_m + p.headway_s * v)
             if short > worst_gap:
                 worst_gap = short
-        gap_cost += weight * worst_gap * worst_gap
+        courtesy += weight * polite * disturbed
+        gap_cost += (0.1 if relies else 1.0) * weight * worst_gap * worst_gap
     survive *= 1.0 - min(hit, 1.0)
     return p.w_collision * ((1.0 - survive) + severity) + p.w_gap * gap_cost + p.w_courtesy * courtesy
 
@@ -286,6 +370,7 @@ def choose_profile(
     length: float,
     width: float,
     desired_speed: float,
+    previous: FloatArray,
     rows: int,
     row_states: FloatArray,
     row_facts: FloatArray,
@@ -294,7 +379,7 @@ def choose_profile(
     trial: FloatArray,
     cost: FloatArray,
 ) -> int:
-    """The number of the cheapest profile; ``trial`` holds all of them. The first one wins a tie.
+    """The number of the cheapest candidate; ``trial`` holds all of them. The first one wins a tie.
 
     Profiles are looked at in order of their own cost; once that alone exceeds the best total, no other can win.
     """
@@ -303,11 +388,12 @@ def choose_profile(
     half_width = 0.5 * width + p.side_margin_m
     block_rows(path, step, s, half_length, half_width, rows, row_states, row_facts, reach, blocked)
     speed_profiles(path, step, s, v, a, desired_speed, p, trial, cost)
+    continued_plan(path, step, previous, v, a, desired_speed, p, trial, cost)
     best_cost = np.inf
     best = 0
-    for _ in range(NUM_PROFILES):
+    for _ in range(NUM_CANDIDATES):
         profile = -1
-        for i in range(NUM_PROFILES):
+        for i in range(NUM_CANDIDATES):
             if cost[i] < best_cost and (profile < 0 or cost[i] < cost[profile]):
                 profile = i
         if profile < 0:

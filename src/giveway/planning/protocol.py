@@ -48,6 +48,7 @@ class Situation:
         accel_mps2: own acceleration in the last tick.
         size_m: (2,) own length and width.
         desired_speed_mps: speed to drive on a free road.
+        previous_s_m: (50,) the plan of the tick before: own position at +0 s, +0.1 s, ... from now.
         mode_states: (M, 25, 4) predicted modes of all visible cars: x, y, cosine and sine of the heading at +0.2 s,
             +0.4 s, ..., +5 s; NaN where the car is gone.
         mode_facts: (M, 5) length, width, number of the car, probability of the mode, weight of courtesy.
@@ -64,6 +65,7 @@ class Situation:
     accel_mps2: float
     size_m: FloatArray
     desired_speed_mps: float
+    previous_s_m: FloatArray
     mode_states: FloatArray
     mode_facts: FloatArray
     own: int

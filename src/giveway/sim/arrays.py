@@ -49,7 +49,7 @@ class Fixed(NamedTuple):
         size: (C, A, 2) length and width [m].
         desired_speed: (C, A) [m/s].
         hidden: (C, A) not seen by the ego's planner.
-        favored: (C, A) has the right of way over the ego.
+        favored: (C, A) has the right of way over the ego and over everybody else who is not favored.
         spawn_tick: (C, A) first tick of a car that is not on replay.
         start: (C, A, 4) x, y, heading, speed at that tick.
         start_s: (C, A) arc length at that tick [m].

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,13 +69,19 @@ class Collision:
 
 
 def find_collisions(
-    tracks: Tracks, *, ego: str | None = None, road: PreparedMap | None = None, shrink_m: float = SHRINK_M
+    tracks: Tracks,
+    *,
+    ego: str | None = None,
+    right_of_way: Collection[str] = (),
+    road: PreparedMap | None = None,
+    shrink_m: float = SHRINK_M,
 ) -> tuple[Collision, ...]:
     """All contact episodes of all agents, in order of time.
 
     Args:
         tracks: states of everybody.
         ego: listed as ``first`` where it is involved.
+        right_of_way: cars to which the ego must give way.
         road: lanes, to tell whether a car hit at its side was inside its lane; without, a side hit blames nobody.
         shrink_m: see :data:`SHRINK_M`.
     """
@@ -86,7 +92,8 @@ def find_collisions(
     found: list[Collision] = []
     for (a, b), instants in sorted(pairs.items()):
         one, two = (b, a) if ego is not None and str(tracks.ids[b]) == ego else (a, b)
-        found += [_collision(tracks, one, two, start, end, road) for start, end in _episodes(instants)]
+        owes = ego is not None and str(tracks.ids[one]) == ego and str(tracks.ids[two]) in right_of_way
+        found += [_collision(tracks, one, two, start, end, road, owes=owes) for start, end in _episodes(instants)]
     return tuple(sorted(found, key=lambda c: (c.start_tick, c.first, c.second)))
 
 
@@ -100,11 +107,15 @@ def _episodes(instants: Sequence[int]) -> list[tuple[int, int]]:
     return episodes
 
 
-def _collision(tracks: Tracks, a: int, b: int, start: int, end: int, road: PreparedMap | None) -> Collision:
+def _collision(
+    tracks: Tracks, a: int, b: int, start: int, end: int, road: PreparedMap | None, *, owes: bool
+) -> Collision:
     at_spawn = any(start == 0 or not tracks.observed[i, start - 1] for i in (a, b))
     regions = _regions(tracks, a, b, start)
     if at_spawn:
         blame, reason = (False, False), "in contact from the first tick of one of them"
+    elif owes and regions[0] is not Region.REAR and _moves(tracks, a, start):
+        blame, reason = (True, False), f"{tracks.ids[a]}: did not give way"
     else:
         (one, why_one), (two, why_two) = (
             _at_fault(tracks, i, j, start, region, road) for i, j, region in ((a, b, regions[0]), (b, a, regions[1]))
@@ -126,6 +137,10 @@ def _collision(tracks: Tracks, a: int, b: int, start: int, end: int, road: Prepa
         at_spawn=at_spawn,
         vulnerable=any(AgentKind(int(tracks.kind[i])).is_vulnerable for i in (a, b)),
     )
+
+
+def _moves(tracks: Tracks, i: int, instant: int) -> bool:
+    return bool(np.hypot(*tracks.velocity[i, instant]) > STOPPED_MPS)
 
 
 def _at_fault(

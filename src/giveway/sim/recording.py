@@ -132,7 +132,9 @@ def _drive_log(
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
         plans=_plans(path, simulation.ego_plans[c, :ticks]),
         predictions=logged,
-        collisions=find_collisions(tracks, ego=str(prepared.ids[prepared.ego]), road=road),
+        collisions=find_collisions(
+            tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
+        ),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
         outside_m=_outside(road, tracks, driven),
         recorded_outside_m=_outside(road, recorded, driven),

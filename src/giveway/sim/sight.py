@@ -97,7 +97,6 @@ def gather_rows(
     size: FloatArray,
     hidden: BoolArray,
     favored: BoolArray,
-    ego: int,
     paths: FloatArray,
     path_first: IntArray,
     path_size: IntArray,
@@ -124,10 +123,10 @@ def gather_rows(
         reach = 20.0 + (now[i, 2] + now[j, 2] + 4.0) * PLAN_STEPS * DT_S
         if (now[j, 0] - now[i, 0]) ** 2 + (now[j, 1] - now[i, 1]) ** 2 > reach * reach:
             continue
-        courtesy = 0.5
-        if is_ego and favored[j]:
+        courtesy = 0.2
+        if favored[j] and not favored[i]:
             courtesy = 1.0
-        if j == ego and favored[i]:
+        if favored[i] and not favored[j]:
             courtesy = 0.0
         row = forecast_row[j] if is_ego else -1
         modes = forecast_probability.shape[1] if row >= 0 else 1

@@ -19,7 +19,7 @@ from giveway.planning.occupancy import lead_on_path
 from giveway.planning.profiles import (
     CHECK_STEPS,
     DT_S,
-    NUM_PROFILES,
+    NUM_CANDIDATES,
     PLAN_STEPS,
     ROW_FACTS,
     ProfileParameters,
@@ -83,7 +83,7 @@ def advance(
     most = agents * max(forecast.probability.shape[1], 1)
     row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
     blocked = np.empty((most, CHECK_STEPS, 2))
-    trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_PROFILES)), np.empty(NUM_PROFILES)
+    trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
     now = np.empty((agents, 5))
     column = PAST + tick
     half = tick % 2
@@ -136,7 +136,6 @@ def advance(
                     fixed.size[c],
                     fixed.hidden[c],
                     fixed.favored[c],
-                    fixed.ego[c],
                     fixed.path,
                     fixed.path_first[c],
                     fixed.path_size[c],
@@ -159,6 +158,7 @@ def advance(
                     fixed.size[c, i, 0],
                     fixed.size[c, i, 1],
                     desired,
+                    moving.plan_s[half, c, i],
                     rows,
                     row_states,
                     row_facts,
