@@ -16,6 +16,7 @@ SYNTHESIZERS: Registry[Synthesizer] = Registry(
     "synthetic dataset",
     {
         "interaction": "giveway.data.synthetic.interaction.files:SYNTHESIZER",
+        "leeds": "giveway.data.synthetic.leeds.files:SYNTHESIZER",
         "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",
         "round": "giveway.data.synthetic.round.files:SYNTHESIZER",
     },

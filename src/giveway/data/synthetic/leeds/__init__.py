@@ -1,0 +1,1 @@
+"""Synthetic Leeds (UDISS): participants cross a stream of cars, twice each."""
