@@ -27,12 +27,11 @@ def way_along_x(x, y, window, whole_track):
     for k in range(window):
         dx[k] = dx[window]
     out = list(dx)
+    largest = max(dx) if whole_track else -math.inf
     for k in range(n):
+        largest = max(largest, dx[k])
         if y[k] > 0:
-            value = out[k]
-            if value < 0:
-                value = max(dx) if whole_track else max(dx[: k + 1])
-            out[k] = min(value, x[k] + WIDTH / 2)
+            out[k] = min(largest if dx[k] < 0 else dx[k], x[k] + WIDTH / 2)
     return out
 
 
