@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
-from giveway.core.samples import AcceptanceBoundary
+from giveway.core.samples import DISTANCES, AcceptanceBoundary
 
 
 def _no_constants() -> Mapping[str, FloatArray]:
@@ -149,10 +149,16 @@ class Description:
 
     Attributes:
         valid: (K,) bool, all roles are where the gap exists.
-        distance: (K, 7) in the order D_C, D_A, D_1, D_2, D_3, L_E, L_T [m]; NaN where an agent is not recorded.
+        distance: (K, 7) in the order D_C, D_A, D_1, D_2, D_3, L_E, L_T [m]; NaN where an agent is not recorded. Made
+            by :func:`empty_distances`, column by column in memory, because kernels walk along columns.
         missing_m: what stands for D_1, D_2, D_3 of an agent that is never recorded.
     """
 
     valid: BoolArray
     distance: FloatArray
     missing_m: float
+
+
+def empty_distances(num_rows: int) -> FloatArray:
+    """(K, 7) for a description to fill in."""
+    return np.empty((num_rows, len(DISTANCES)), order="F")

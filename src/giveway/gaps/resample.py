@@ -123,7 +123,7 @@ def inputs_at(
     if profile.resampling == "nudge":
         grid = grid + NUDGE_S
     until = t_0_s[kept] + SAME_TIME_S if past else np.full(len(kept), np.inf)
-    return _interpolate(offset, time_s, np.ascontiguousarray(values), kept, grid, until)
+    return _interpolate(offset, time_s, values, kept, grid, until)
 
 
 def outputs_at(
@@ -143,7 +143,7 @@ def outputs_at(
     if profile.resampling == "nudge":
         grid = grid - NUDGE_S
     grid = np.where(steps <= num_observed[:, None], grid, np.nan)
-    return _interpolate(offset, time_s, np.ascontiguousarray(values), kept, grid, np.full(len(kept), np.inf))
+    return _interpolate(offset, time_s, values, kept, grid, np.full(len(kept), np.inf))
 
 
 @njit(cache=True)
@@ -185,9 +185,10 @@ def _interpolate(
 
 def filled_from_past(*, offset: IntArray, distance: FloatArray, missing_m: float) -> FloatArray:
     """(K, 7) distances; missing D_1, D_2, D_3 take the last known value, or the constant before the first."""
-    filled = np.ascontiguousarray(distance, dtype=np.float64).copy()
-    if np.isnan(filled[:, 2:5]).any():
-        _hold(offset, filled, missing_m)
+    if not np.isnan(distance[:, 2:5]).any():
+        return distance
+    filled = distance.copy(order="F")
+    _hold(offset, filled, missing_m)
     return filled
 
 

@@ -134,9 +134,10 @@ def _rounded_windows(offset: IntArray, time_s: FloatArray) -> IntArray:
 
 def filled_with_hindsight(*, offset: IntArray, time_s: FloatArray, description: Description) -> FloatArray:
     """(K, 7) distances with D_1, D_2, D_3 interpolated in time, end values held, and a constant if never recorded."""
-    filled = np.ascontiguousarray(description.distance, dtype=np.float64).copy()
-    if np.isnan(filled[:, 2:5]).any():
-        _interpolate_missing(offset, time_s, filled, description.missing_m)
+    if not np.isnan(description.distance[:, 2:5]).any():
+        return description.distance
+    filled = description.distance.copy(order="F")
+    _interpolate_missing(offset, time_s, filled, description.missing_m)
     return filled
 
 

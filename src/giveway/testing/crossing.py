@@ -18,7 +18,7 @@ from giveway.gaps.extract import FoundGaps, SampleRules, gaps_from, samples_at
 from giveway.gaps.prediction_time import Choice
 from giveway.gaps.profile import CLEAN, Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
-from giveway.gaps.raw import Description, OneSample, RawGaps, line_boundary, stack
+from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
 
 ROLES = ("E", "T", "1", "2")
 LENGTH_M = 5.0
@@ -41,7 +41,7 @@ class Crossing:
     def describe(self, raw: RawGaps, profile: Profile) -> Description:
         """D_C = -x_E, D_A = y_T, D_1 and D_2 along x; L_E, L_T one lane."""
         ego, target, ahead, behind = (raw.xy[:, raw.roles.index(role)] for role in ROLES)
-        distance = np.empty((len(raw.time_s), 7))
+        distance = empty_distances(len(raw.time_s))
         distance[:, 0] = -ego[:, 0]
         distance[:, 1] = target[:, 1]
         distance[:, 2] = ahead[:, 0] - ego[:, 0] - LENGTH_M

@@ -16,7 +16,7 @@ from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
-from giveway.gaps.raw import Description, OneSample, RawGaps, line_boundary, stack
+from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
 
 LANE_WIDTH_M = 3.65
 VEHICLE_LENGTH_M = 5.0
@@ -47,7 +47,7 @@ class LeedsExtraction:
             valid: -(w + 1) < y_T < 0    L_E = w + 1       L_T = w               D_3 = 1000
         """
         ego, target, ahead, behind = (raw.xy[:, k] for k in range(4))
-        distance = np.empty((len(raw.time_s), 7))
+        distance = empty_distances(len(raw.time_s))
         distance[:, 0] = -ego[:, 1] - (LANE_WIDTH_M + ISLAND_M + VEHICLE_LENGTH_M / 2)
         distance[:, 1] = target[:, 0] - VEHICLE_LENGTH_M / 2
         distance[:, 2] = ahead[:, 1] - ego[:, 1] - VEHICLE_LENGTH_M

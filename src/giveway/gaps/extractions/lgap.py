@@ -16,7 +16,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.scene import Scene
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
-from giveway.gaps.raw import Description, OneSample, RawGaps, line_boundary, stack
+from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
 
 LANE_WIDTH_M = 3.5
 VEHICLE_LENGTH_M = 5.0
@@ -52,12 +52,11 @@ class LGapExtraction:
             windows = np.full(raw.num_samples, WINDOW_SAMPLES)
         else:
             windows = _windows_in_seconds(raw.offset, raw.time_s, WINDOW_S)
-        way = _way_along_x(
-            raw.offset, np.ascontiguousarray(target), windows, LANE_WIDTH_M, profile.lgap_window == "samples"
-        )
-        distance = np.empty((len(raw.time_s), 7))
+        way = _way_along_x(raw.offset, target, windows, LANE_WIDTH_M, profile.lgap_window == "samples")
+        distance = empty_distances(len(raw.time_s))
         distance[:, 0] = -ego[:, 0] - (LANE_WIDTH_M + VEHICLE_LENGTH_M / 2)
-        distance[:, 1] = np.sign(target[:, 1]) * np.hypot(target[:, 1], way)
+        distance[:, 1] = np.copysign(np.sqrt(target[:, 1] ** 2 + way**2), target[:, 1])
+        distance[target[:, 1] == 0, 1] = 0.0
         distance[:, 2:5] = NO_OTHERS_M
         distance[:, 5] = 2 * LANE_WIDTH_M
         distance[:, 6] = LANE_WIDTH_M

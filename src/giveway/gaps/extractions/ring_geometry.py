@@ -14,7 +14,7 @@ from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.gaps.profile import Profile
-from giveway.gaps.raw import Description, RawGaps
+from giveway.gaps.raw import Description, RawGaps, empty_distances
 from giveway.gaps.times import velocity_windows
 
 LANE_WIDTH_M = 3.5
@@ -110,7 +110,7 @@ def describe_ring(raw: RawGaps, profile: Profile) -> Description:
     for role in ("E", "1", "2"):
         ring[role] = along_ring(_radius(raw, role), unwrapped(raw, role, only_later=False), outer)
     entry = {role: into_ring(_radius(raw, role), unwrapped(raw, role, only_later=True), outer) for role in ("T", "3")}
-    distance = np.empty((len(raw.time_s), 7))
+    distance = empty_distances(len(raw.time_s))
     distance[:, 0] = ring["E"] - VEHICLE_LENGTH_M / 2
     distance[:, 1] = entry["T"]
     distance[:, 2] = ring["E"] - ring["1"] - VEHICLE_LENGTH_M
@@ -121,8 +121,8 @@ def describe_ring(raw: RawGaps, profile: Profile) -> Description:
         windows = np.minimum(SPEED_FRAMES, np.maximum(np.diff(raw.offset) - 1, 1))
     else:
         windows = velocity_windows(offset=raw.offset, time_s=raw.time_s, rule="round")
-    rate_c = _rates(raw.offset, raw.time_s, np.ascontiguousarray(distance[:, 0]), windows)
-    rate_a = _rates(raw.offset, raw.time_s, np.ascontiguousarray(distance[:, 1]), windows)
+    rate_c = _rates(raw.offset, raw.time_s, distance[:, 0], windows)
+    rate_a = _rates(raw.offset, raw.time_s, distance[:, 1], windows)
     escape = np.maximum(rate_a - rate_c, 0.0) / ESCAPE_MPS2
     distance[:, 6] = np.fmax(LANE_WIDTH_M, ESCAPE_MPS2 * escape**2 / 2 - rate_a * escape)
     return Description(valid=_valid(raw, outer), distance=distance, missing_m=MISSING_M)
