@@ -1,7 +1,8 @@
 """What a folder can do wrong, through the command line: exit code 2, one clear message, nothing left behind."""
 
 import json
-from pathlib import Path
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -96,34 +97,49 @@ def test_reordered_columns_are_harmless_and_remarked(interaction_root, capsys):
     assert "another order" in capsys.readouterr().err
 
 
-def test_a_folder_without_permission_is_said_so(interaction_root, capsys, monkeypatch):
-    listing = Path.iterdir
+AS_NOBODY = """
+import os, sys
+from giveway.cli.main import run
+import giveway.cli.data
+from giveway.data import DATASETS
+from giveway.data.layout import identify
+for name in DATASETS.names():
+    DATASETS.get(name)
+"".encode("utf-8-sig")
+os.chdir(sys.argv[1])
+if os.geteuid() == 0:  # nothing is forbidden to root, so become somebody else, with everything imported
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+run(["data", "verify", "--dataset", sys.argv[2], "--root", ".", "--json"])
+"""
 
-    def refuse(self):
-        if self.name == "DR_TEST_Merging_A":
-            raise PermissionError(13, "Permission denied")
-        return listing(self)
 
-    # The tests may run as root, whom no permission stops.
-    monkeypatch.setattr(Path, "iterdir", refuse)
-    assert call("data", "verify", "--dataset", "interaction", "--root", interaction_root) == 2
-    message = capsys.readouterr().err
-    assert "no permission to read" in message and "DR_TEST_Merging_A" in message and "chmod" in message
+def verify_as_nobody(root, dataset):
+    root.chmod(0o755)
+    command = [sys.executable, "-c", AS_NOBODY, str(root), dataset]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    return json.loads(done.stdout)
 
 
-def test_a_file_without_permission_is_one_problem_and_the_rest_goes_on(round_root, capsys, monkeypatch):
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_a_folder_without_permission_is_said_so(interaction_root, mode):
+    site = interaction_root / SITE
+    site.chmod(mode)
+    try:
+        (problem,) = verify_as_nobody(interaction_root, "interaction")["problems"]
+    finally:
+        site.chmod(0o755)
+    assert problem["message"] == "no permission to read"
+    assert SITE in problem["file"] and "chmod" in problem["hint"]
+
+
+def test_a_file_without_permission_is_one_problem_and_the_rest_goes_on(round_root):
     for path in sorted((round_root / "data").glob("00_*")):
         (path.parent / path.name.replace("00_", "01_")).write_bytes(path.read_bytes())
-    reading = Path.read_bytes
-
-    def refuse(self):
-        if self.name == "00_tracks.csv":
-            raise PermissionError(13, "Permission denied")
-        return reading(self)
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    assert call("data", "verify", "--dataset", "round", "--root", round_root, "--json") == 2
-    document = json.loads(capsys.readouterr().out)
+    (round_root / "data" / "00_tracks.csv").chmod(0o000)
+    document = verify_as_nobody(round_root, "round")
     assert [problem["message"] for problem in document["problems"]] == ["no permission to read"]
     assert [recording["id"] for recording in document["recordings"]] == ["01"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from giveway.core.errors import DataError, DatasetLayoutError
@@ -20,26 +20,33 @@ def entries(folder: Path) -> list[Path]:
         DatasetLayoutError: if there is no such folder.
         DataError: if it cannot be read.
     """
-    if not folder.exists():
-        raise DatasetLayoutError("no such folder", where=folder, found="nothing", hint="check the path given as --root")
-    if not folder.is_dir():
-        raise DatasetLayoutError(
-            "the data root is not a folder", where=folder, found="a file", hint="give the folder that holds the files"
-        )
     try:
         return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except FileNotFoundError as error:
+        hint = "check the path given as --root"
+        raise DatasetLayoutError("no such folder", where=folder, found="nothing", hint=hint) from error
+    except NotADirectoryError as error:
+        hint = "give the folder that holds the files"
+        raise DatasetLayoutError("the data root is not a folder", where=folder, found="a file", hint=hint) from error
     except OSError as error:
         raise unreadable(folder, error) from error
 
 
 def folders(folder: Path) -> list[Path]:
     """Visible folders inside a folder, sorted."""
-    return [entry for entry in entries(folder) if entry.is_dir()]
+    return [entry for entry in entries(folder) if _is(entry, Path.is_dir)]
 
 
 def files(folder: Path) -> list[Path]:
     """Visible files inside a folder, sorted."""
-    return [entry for entry in entries(folder) if entry.is_file()]
+    return [entry for entry in entries(folder) if _is(entry, Path.is_file)]
+
+
+def _is(entry: Path, question: Callable[[Path], bool]) -> bool:
+    try:
+        return question(entry)
+    except OSError as error:  # a folder that may be listed but not entered
+        raise unreadable(entry, error) from error
 
 
 def no_recordings(info: DatasetInfo, root: Path) -> DatasetLayoutError:
