@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -96,3 +99,14 @@ def test_the_pattern_cannot_leave_the_root(generic_root):
     remap(generic_root, "flights/*.txt", "../*/*.txt")
     with pytest.raises(ConfigError, match="below the root"):
         GENERIC.recordings(generic_root)
+
+
+def test_the_mapping_of_the_how_to_page_works(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "own-data.md"
+    block = re.search(r"```toml\n(.*?)```", page.read_text(), re.DOTALL)
+    assert block is not None
+    (tmp_path / "dataset.toml").write_text(block[1])
+    rows = [f"{agent},{k},{k / 2},{4 * agent}" for k in range(5) for agent in range(2)]
+    (tmp_path / "a.csv").write_text("\n".join(["id,frame,x,y", *rows]) + "\n")
+    assert GENERIC.verify(tmp_path).problems == ()
+    np.testing.assert_allclose(scene_of(tmp_path).tracks.velocity[:, 1:, 0], 12.5)
