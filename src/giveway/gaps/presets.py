@@ -18,17 +18,17 @@ def cognitive_models(loss: int) -> list[str]:
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {
-        "datasets": ["lgap", "round_2v"],
+        "datasets": ["lgap", "round_2v", "leeds_2v"],
         "t0": ["initial", "constant", "critical"],
         "n_input": [2],
         "n_input_max": 2,
         "splits": {"random": 4, "critical": 1},
         "models": ["LR_1D", "LR_2D", "DDM", "CV"],
         "relaxed": [LGAP_INITIAL],
-        "missing": [{"dataset": "round_2v", "t0": "critical"}],
+        "missing": [{"dataset": "round_2v", "t0": "critical"}, {"dataset": "leeds_2v", "t0": "critical"}],
         "min_samples": 40,
         "min_class": 5,
-        "synthetic": {"lgap": {"count": 300}, "round": {"count": 2, "minutes": 10}},
+        "synthetic": {"lgap": {"count": 300}, "round": {"count": 2, "minutes": 8}, "leeds": {"count": 12}},
     },
     "experiment-1": {
         "datasets": ["lgap", "round_2v", "leeds_2v"],

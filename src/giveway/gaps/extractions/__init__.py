@@ -21,6 +21,7 @@ EXTRACTIONS: Registry[Extraction] = Registry(
         "round_2v": "giveway.gaps.extractions.round:ROUND_2V",
         "leeds": "giveway.gaps.extractions.leeds:LEEDS",
         "leeds_2v": "giveway.gaps.extractions.leeds:LEEDS_2V",
+        "highd": "giveway.gaps.extractions.highd:HIGHD",
         "interaction": "giveway.gaps.extractions.interaction:INTERACTION",
         "interaction_2v": "giveway.gaps.extractions.interaction:INTERACTION_2V",
     },

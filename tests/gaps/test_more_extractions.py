@@ -1,0 +1,160 @@
+"""Straight crossings and lane changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from giveway.core.scene import Provenance, Scene
+from giveway.core.seeds import stream
+from giveway.core.tracks import AgentKind, Tracks
+from giveway.data import DATASETS
+from giveway.data.synthetic.protocol import synthesize
+from giveway.gaps.extract import SampleRules, find_gaps, samples_at
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.profile import CLEAN, PAPER
+from giveway.testing.causality import true_and_forged
+
+
+FRAME_S = 1 / 30 + 1e-5
+"""t_S is a frame of the resampled logs; a car that clears the space just at a frame may be seen one later."""
+
+
+@pytest.fixture(scope="module")
+def leeds_root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("leeds") / "data"
+    synthesize("leeds", root, seed=2, count=3)
+    return root
+
+
+@pytest.fixture(scope="module")
+def leeds_scenes(leeds_root):
+    adapter = DATASETS.get("leeds")
+    return [scene for recording in adapter.recordings(leeds_root) for scene in adapter.scenes(recording)]
+
+
+def test_crossing_times_are_recovered(leeds_root, leeds_scenes):
+    truth = pl.read_csv(leeds_root / "truth" / "samples.csv").to_dicts()
+    found = find_gaps(EXTRACTIONS.get("leeds"), leeds_scenes, CLEAN)
+    index = {name: i for i, name in enumerate(found.raw.sample_id)}
+    assert len(truth) == found.raw.num_samples
+    for row in truth:
+        i = index[f"leeds/sub{row['participant']}/{row['crossing']}/{row['drone']}"]
+        assert bool(found.times.is_decided[i]) == np.isfinite(row["t_S"])
+        if not np.isfinite(row["t_S"]):
+            continue
+        assert bool(found.times.is_accepted[i]) == row["accepted"]
+        assert found.times.t_open_s[i] == pytest.approx(row["t_S"], abs=FRAME_S)
+        assert found.times.t_crit_s[i] == pytest.approx(row["t_crit"], abs=0.05)
+        first = "t_A" if row["accepted"] else "t_C"
+        ours = found.times.t_accept_s[i] if row["accepted"] else found.times.t_close_s[i]
+        assert ours == pytest.approx(row[first], abs=0.02)
+
+
+def test_a_crossing_is_brought_into_one_frame(leeds_scenes):
+    raw = EXTRACTIONS.get("leeds").enumerate(leeds_scenes, CLEAN).raw
+    assert (raw.xy[:, 0, 0] < 0).all()
+    ego = raw.xy[:, 0, 1]
+    moves = np.diff(ego)[np.diff(raw.sample_of_row) == 0]
+    assert (moves > -1e-6).all()
+
+
+def test_the_published_offset_moves_the_origin(leeds_scenes):
+    clean, paper = (EXTRACTIONS.get("leeds").enumerate(leeds_scenes, p).raw for p in (CLEAN, PAPER))
+    shift = paper.xy[:, 0, 0] - clean.xy[:, 0, 0]
+    assert 0.2 < np.abs(shift).max() < 1.0
+
+
+def test_crossings_ignore_the_future(leeds_scenes):
+    extraction = EXTRACTIONS.get("leeds")
+    raw = extraction.enumerate(leeds_scenes, CLEAN).raw
+    true, forged = true_and_forged(
+        extraction, raw, SampleRules(choice="initial", num_input=3), CLEAN, stream(0, "forge")
+    )
+    assert true.num_samples > 10
+    np.testing.assert_array_equal(true.inputs.distance, forged.inputs.distance)
+    np.testing.assert_array_equal(true.inputs.xy, forged.inputs.xy)
+
+
+def test_absent_cars_are_a_kilometer_away_or_masked(leeds_scenes):
+    rules = SampleRules(choice="initial", num_input=2)
+    masked = samples_at(find_gaps(EXTRACTIONS.get("leeds"), leeds_scenes, CLEAN), rules, CLEAN).samples
+    made = samples_at(find_gaps(EXTRACTIONS.get("leeds"), leeds_scenes, PAPER), rules, PAPER).samples
+    assert np.isnan(masked.inputs.xy).any()
+    assert np.isfinite(made.inputs.xy).all()
+    offset = made.inputs.xy[:, 2:, :, 1] - made.inputs.xy[:, :1, :, 1]
+    absent = np.isnan(masked.inputs.xy[:, 2:, :, 1]).all(axis=2)
+    assert absent.any()
+    np.testing.assert_allclose(np.abs(offset[absent]), 1000.0)
+
+
+def highway(direction: int, changes: bool) -> Scene:
+    """A slow car in the right lane, a fast one coming up on its left; the slow one changes lanes or stays."""
+    time = np.arange(0, 12, 0.04)
+    slow, fast = 25.0 * time + 60, 33.0 * time
+    lateral = np.where(time > 3.0, np.clip((time - 3.0) / 3.0, 0, 1) * 3.5, 0.0) if changes else np.zeros_like(time)
+    y = np.stack([1.75 + lateral, np.full_like(time, 5.25)])
+    x = np.stack([slow, fast])
+    markings = np.array([7.0, 3.5, 0.0])
+    if direction == 1:
+        x, y, markings = 500.0 - x, -y, np.array([0.0, -3.5, -7.0])
+    lane_changed = (1.75 + lateral) > 3.5
+    alongside = np.abs(slow - fast) < 5.0
+    behind = fast < slow - 5.0
+    columns = {name: np.zeros((2, len(time)), dtype=np.int32) for name in NAMES}
+    columns["left_following_id"][0] = np.where(~lane_changed & behind, 2, 0)
+    columns["left_alongside_id"][0] = np.where(~lane_changed & alongside, 2, 0)
+    columns["following_id"][0] = np.where(lane_changed & behind, 2, 0)
+    tracks = Tracks(
+        time_s=time,
+        xy=np.stack([x, y], axis=-1),
+        heading=np.zeros((2, len(time))),
+        velocity=np.zeros((2, len(time), 2)),
+        observed=np.ones((2, len(time)), dtype=bool),
+        size=np.full((2, 2), 4.5),
+        kind=np.full(2, AgentKind.CAR),
+        ids=np.array(["1", "2"]),
+    )
+    facts = {name: values[tracks.observed] for name, values in columns.items()}
+    return Scene(
+        tracks=tracks,
+        location="1",
+        provenance=Provenance(dataset="highd", recording="01"),
+        attributes={
+            **facts,
+            "driving_direction": np.full(2, direction),
+            "upper_lane_markings_m": markings if direction == 1 else np.array([20.0, 15.0, 10.0]),
+            "lower_lane_markings_m": markings if direction == 2 else np.array([-20.0, -23.5, -27.0]),
+        },
+    )
+
+
+NAMES = ("preceding_id", "following_id", "left_alongside_id", "left_following_id")
+
+
+@pytest.mark.parametrize("direction", (1, 2))
+def test_a_lane_change_before_the_faster_car_is_an_accepted_gap(direction):
+    found = find_gaps(EXTRACTIONS.get("highd"), [highway(direction, changes=True)], CLEAN)
+    assert found.raw.num_samples == 1
+    assert found.times.is_accepted[0]
+    assert found.times.t_accept_s[0] == pytest.approx(4.5, abs=1e-9)
+    gap = (60 - 5 - 8 * 4.5) / 8
+    assert found.times.gap_at_acceptance_s[0] == pytest.approx(gap, abs=1e-6)
+
+
+@pytest.mark.parametrize("direction", (1, 2))
+def test_a_faster_car_that_pulls_alongside_is_a_rejected_gap(direction, monkeypatch):
+    import giveway.gaps.extractions.highd as module
+
+    monkeypatch.setattr(module, "KEEP", dict.fromkeys(module.KEEP, 1.1))
+    found = find_gaps(EXTRACTIONS.get("highd"), [highway(direction, changes=False)], CLEAN)
+    assert found.raw.num_samples == 1
+    assert not found.times.is_accepted[0]
+    assert found.times.t_close_s[0] == pytest.approx(55 / 8, abs=1e-9)
+    assert found.times.t_crit_s[0] == pytest.approx((55 - 8**2 / 8) / 8, abs=1e-9)
+
+
+def test_thinning_is_repeatable_and_drops_most():
+    kept = [find_gaps(EXTRACTIONS.get("highd"), [highway(2, changes=False)], CLEAN).raw.num_samples for _ in range(2)]
+    assert kept[0] == kept[1]
