@@ -165,6 +165,15 @@ def test_a_crossing_at_shared_corners_is_found_once():
     assert len(crossings(a, b)) == 1
 
 
+def test_paths_that_touch_end_to_end_in_a_straight_line_meet_there():
+    found = crossings(polyline([[0, 0], [5, 0]]), polyline([[9, 0], [5, 0]]))
+    assert [(c.s_first, c.s_second) for c in found] == [(5.0, 4.0)]
+
+
+def test_paths_on_top_of_each_other_do_not_cross_along_the_way():
+    assert crossings(polyline([[0, 0], [5, 0]]), polyline([[1, 0], [9, 0]])) == []
+
+
 def test_a_piece_may_reach_beyond_the_ends():
     piece = polyline([[0, 0], [10, 0], [10, 10]]).between(-2.0, 12.0)
     np.testing.assert_allclose(piece.points, [[-2, 0], [0, 0], [10, 0], [10, 2]], atol=1e-12)

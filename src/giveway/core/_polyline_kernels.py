@@ -68,8 +68,20 @@ def project(points, arc, xy, near, window):
 
 
 @njit(cache=True)
+def end_to_end(px, py, ux, uy, qx, qy, vx, vy):
+    """Fractions 0 or 1 at which two parallel segments touch with one end each and go apart; NaN if they do not."""
+    for a in (0.0, 1.0):
+        for b in (0.0, 1.0):
+            gap = hypot(px + a * ux - qx - b * vx, py + a * uy - qy - b * vy)
+            away = (1.0 - 2.0 * a) * (1.0 - 2.0 * b) * (ux * vx + uy * vy)
+            if gap <= TIE_M and away < 0.0:
+                return a, b
+    return np.nan, np.nan
+
+
+@njit(cache=True)
 def crossings(first, first_arc, second, second_arc):
-    """(C, 2) arc lengths on both polylines where segments that are not parallel meet; may hold duplicates."""
+    """(C, 2) arc lengths on both polylines where segments cross or touch; may hold duplicates."""
     found = np.empty((16, 2))
     count = 0
     for i in range(first.shape[0] - 1):
@@ -84,9 +96,10 @@ def crossings(first, first_arc, second, second_arc):
                 continue
             cross = ux * vy - uy * vx
             if abs(cross) <= 1e-12 * hypot(ux, uy) * hypot(vx, vy):
-                continue
-            a = ((qx - px) * vy - (qy - py) * vx) / cross
-            b = ((qx - px) * uy - (qy - py) * ux) / cross
+                a, b = end_to_end(px, py, ux, uy, qx, qy, vx, vy)
+            else:
+                a = ((qx - px) * vy - (qy - py) * vx) / cross
+                b = ((qx - px) * uy - (qy - py) * ux) / cross
             if -1e-12 <= a <= 1.0 + 1e-12 and -1e-12 <= b <= 1.0 + 1e-12:
                 if count == found.shape[0]:
                     grown = np.empty((2 * count, 2))

@@ -193,8 +193,8 @@ def polyline(points: ArrayLike, *, where: object = None) -> Polyline:
 def crossings(first: Polyline, second: Polyline) -> list[Crossing]:
     """All points where two paths cross or touch, in the order of the first.
 
-    Stretches that lie on top of each other in parallel are not crossings. Meetings nearer than :data:`MIN_STEP_M` on
-    both paths (at a shared corner) are one.
+    Where stretches lie on top of each other, only their corners and ends are. Meetings nearer than :data:`MIN_STEP_M`
+    on both paths (at a shared corner) are one.
     """
     found = _polyline_kernels.crossings(first.points, first.arc, second.points, second.arc)
     found = found[np.lexsort((found[:, 1], found[:, 0]))]

@@ -150,7 +150,6 @@ class _Handler:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.StartDoctypeDeclHandler = self._refuse
-        parser.EntityDeclHandler = self._refuse
 
     def document(self) -> OsmDocument:
         for node, way, line in self._ref_lines:
@@ -248,7 +247,7 @@ class _Handler:
 
     def _refuse(self, *_: object) -> NoReturn:
         self._fail(
-            "a map file declares a document type or an entity, which maps never need and attackers use",
+            "a map file declares a document type, which maps never need and attackers use for entities",
             hint="do not trust this file; if you do, remove the <!DOCTYPE ...> part",
         )
 
