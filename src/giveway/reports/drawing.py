@@ -48,7 +48,7 @@ def draw_scene(scene: Scene, path: Path, *, at_s: float | None = None, title: st
     """
     figure = scene_figure(scene, at_s=at_s, title=title)
     with write_atomically(path) as temporary:
-        figure.savefig(temporary, dpi=dpi, format=path.suffix.lstrip(".") or "png")
+        figure.savefig(temporary, dpi=dpi, format=path.suffix.lstrip(".") or "png", bbox_inches="tight")
 
 
 def scene_figure(scene: Scene, *, at_s: float | None = None, title: str = "") -> Figure:
