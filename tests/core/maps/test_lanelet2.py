@@ -316,3 +316,20 @@ def test_real_maps_have_the_lanes_and_limits_of_the_note(name):
     assert len(road.lanes) == count
     assert [lane.speed_limit_mps for lane in road.lanes.values()] == [pytest.approx(limit)] * count
     assert len(road.warnings) == (1 if name.endswith("GL") else 0)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_real_maps_written_again_have_the_same_lane_graph(name, tmp_path):
+    path = Path(os.environ["GIVEWAY_REAL_INTERACTION"]) / "maps" / f"{name}.osm"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    first = read_lanelet2(path)
+    ids = write_lanelet2(tmp_path / "again.osm", sketch_of(first))
+    second = read_lanelet2(tmp_path / "again.osm")
+    for lane in first.lanes.values():
+        again = second.lanes[ids[str(lane.id)]]
+        np.testing.assert_allclose(again.center, lane.center, atol=1e-3)
+        assert again.successors == tuple(sorted(ids[str(n)] for n in lane.successors))
+        assert again.yields_to == tuple(sorted(ids[str(n)] for n in lane.yields_to))
+        assert again.speed_limit_mps == pytest.approx(lane.speed_limit_mps)

@@ -5,8 +5,6 @@ Ids as there: nodes from 1000, ways from 10000, lanelets from 30000, areas from 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -15,6 +13,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
+from giveway.core.files import write_text
 from giveway.core.maps.projection import UtmProjection
 from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch
 
@@ -33,17 +32,7 @@ def write_lanelet2(path: Path, road: RoadSketch) -> dict[str, int]:
         UsageError: if lane names repeat, a rule names an unknown lane, or there are more elements than ids.
     """
     text, ids = lanelet2_text(road)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_text(path, text)
     return ids
 
 
