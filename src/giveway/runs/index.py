@@ -111,9 +111,9 @@ def collect(store: Store) -> pl.DataFrame:
         the cell gave its measurements, so that equal stores give equal tables.
     """
     frame = read_index(store).frame
-    params = [json.loads(text) for text in frame["params"]]
+    params: list[dict[str, Any]] = json.loads(f"[{','.join(frame['params'])}]")
     names = list(dict.fromkeys(name for p in params for name in p))
-    columns = [_column(name, [_flat(p.get(name)) for p in params]) for name in names]
+    columns = [_column(name, [p.get(name) for p in params]) for name in names]
     tidy = frame.select("key", "kind", "data", *columns, "measurements")
     return tidy.explode("measurements", empty_as_null=True).unnest("measurements")
 
@@ -179,10 +179,6 @@ def _row(store: Store, key: str, stamp: Stamp) -> dict[str, Any]:
     }
 
 
-def _flat(value: Any) -> Any:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False) if isinstance(value, dict | list) else value
-
-
 def _column(name: str, values: list[Any]) -> pl.Series:
     """Numbers stay numbers; a column that mixes types becomes text, as it must have one type."""
     kinds = {type(v) for v in values if v is not None}
@@ -190,4 +186,12 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(name, values, dtype=pl.Float64 if float in kinds else pl.Int64)
     if kinds == {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
-    return pl.Series(name, [v if v is None or isinstance(v, str) else json.dumps(v) for v in values], dtype=pl.String)
+    if kinds <= {str}:
+        return pl.Series(name, values, dtype=pl.String)
+    return pl.Series(name, [_text(v) for v in values], dtype=pl.String)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

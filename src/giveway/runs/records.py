@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from giveway.runs.cells import Cell, CellResult, Measurement
 from giveway.runs.files import canonical_json, digest, plain
 
 CELL_FORMAT = 1
+SEAL = re.compile(rb',"seal":"([0-9a-f]{64})"\}\n\Z')
 
 
 class DamagedRecordError(ValueError):
@@ -88,15 +90,13 @@ def open_record(data: bytes, key: str) -> dict[str, Any]:
     Raises:
         DamagedRecordError: if not.
     """
-    try:
-        document: Any = json.loads(data)
-    except ValueError as error:
-        raise DamagedRecordError(f"not JSON ({error})") from error
-    if not isinstance(document, dict) or "seal" not in document:
-        raise DamagedRecordError("not a cell record")
-    seal: Any = document.pop("seal")
-    if digest(canonical_json(document)) != seal:
+    sealed = SEAL.search(data)
+    if sealed is None:
+        raise DamagedRecordError("truncated or not a cell record")
+    body = data[: sealed.start()] + b"}"
+    if digest(body) != sealed[1].decode():
         raise DamagedRecordError("checksum does not match")
+    document: dict[str, Any] = json.loads(body)
     if document.get("key") != key:
         raise DamagedRecordError("belongs to another cell")
     return document
@@ -137,7 +137,9 @@ def failure_of(cell: Cell, error: BaseException, *, attempts: int = 1) -> Failed
 
 
 def _sealed(document: dict[str, Any]) -> bytes:
-    return canonical_json({**document, "seal": digest(canonical_json(document))}) + b"\n"
+    """Canonical JSON with its own checksum as last entry, so that checking needs no second serialization."""
+    body = canonical_json(document)
+    return body[:-1] + b',"seal":"' + digest(body).encode() + b'"}\n'
 
 
 def _measurement(m: Measurement) -> dict[str, Any]:
