@@ -42,7 +42,7 @@ def arrays(pairs: list[tuple[bool, float]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(samples)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_auc_equals_scikit_learn_and_the_definition_with_and_without_ties(pairs: list[tuple[bool, float]]) -> None:
     accepted, p = arrays(pairs)
     assert AUC(accepted, p) == pytest.approx(by_pairs(accepted, p), abs=1e-15)
@@ -50,7 +50,7 @@ def test_auc_equals_scikit_learn_and_the_definition_with_and_without_ties(pairs:
 
 
 @given(samples, st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_auc_is_exactly_the_same_for_any_order_of_samples(pairs: list[tuple[bool, float]], random: object) -> None:
     shuffled = list(pairs)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def test_auc_is_exactly_the_same_for_any_order_of_samples(pairs: list[tuple[bool
 
 
 @given(samples)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_auc_of_the_opposite_score_is_the_complement(pairs: list[tuple[bool, float]]) -> None:
     accepted, p = arrays(pairs)
     assert mann_whitney(accepted, p) + mann_whitney(accepted, -p) == pytest.approx(1.0, abs=1e-15)
@@ -83,7 +83,7 @@ def test_one_class_only_is_undefined(accepted: np.ndarray) -> None:
 
 
 @given(samples)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_paper_form_equals_its_loop(pairs: list[tuple[bool, float]]) -> None:
     accepted, p = arrays(pairs)
     assert PAPER(accepted, p) == pytest.approx(paper_loop(accepted, p), abs=1e-12)

@@ -159,7 +159,13 @@ def test_a_full_disk_ends_the_run_with_advice_and_keeps_what_is_finished(
     with monkeypatch.context() as patch:
         patch.setattr("giveway.runs.files.os.fsync", fill_up)
         with pytest.raises(StoreError, match="disk is full") as caught:
-            run(cells(8), function="run_evaluations:draw", store=tmp_path / "R", executor=SerialExecutor())
+            run(
+                cells(8),
+                function="run_evaluations:draw",
+                store=tmp_path / "R",
+                executor=SerialExecutor(),
+                settings={"pause_s": 0.06},  # long enough for results to wait for the disk
+            )
     assert "cells are finished and safe" in str(caught.value)
     kept = len(read_index(Store(tmp_path / "R")).keys())
     assert 3 <= kept < 8

@@ -54,10 +54,16 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, flush: bool = True) -> None:
     """Write a temporary file in the same folder, flush it to the disk, rename it.
 
-    After a crash at any moment ``path`` holds either the old or the new content.
+    After a crash of the process at any moment ``path`` holds either the old or the new content.
+
+    Args:
+        path: where to.
+        data: content.
+        flush: wait for the disk, so that a power failure cannot take the file either. Without it such a failure may
+            leave an empty file; only for content that carries a checksum and is cheap to make again.
 
     Raises:
         StoreError: when the disk is full or the folder cannot be written.
@@ -67,8 +73,9 @@ def write_atomically(path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("xb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

@@ -110,12 +110,18 @@ class Store:
         """Keep a result; a failure recorded earlier for the same cell is forgotten."""
         self.write_encoded(cell.key, encode_result(cell, result))
 
-    def write_encoded(self, key: str, encoded: Encoded) -> None:
-        """The same for bytes made elsewhere. Samples first: the record is what makes a cell count as done."""
+    def write_encoded(self, key: str, encoded: Encoded, *, flush: bool = True) -> None:
+        """The same for bytes made elsewhere. Samples first: the record is what makes a cell count as done.
+
+        Args:
+            key: of the cell.
+            encoded: its result.
+            flush: see :func:`giveway.runs.files.write_atomically`.
+        """
         path = self.record_path(key)
         if encoded.samples is not None:
-            write_atomically(path.with_suffix(".parquet"), encoded.samples)
-        write_atomically(path, encoded.record)
+            write_atomically(path.with_suffix(".parquet"), encoded.samples, flush=flush)
+        write_atomically(path, encoded.record, flush=flush)
         self._failure_path(key).unlink(missing_ok=True)
 
     def read(self, key: str, *, with_samples: bool = False) -> CellResult:

@@ -21,6 +21,9 @@ from giveway.runs.store import Store
 
 Evaluation = Callable[[Cell, CellContext], CellResult]
 
+FLUSH_AFTER_S = 0.05
+"""Results that took longer wait for the disk; cheaper ones may have to be computed again after a power failure."""
+
 _stores: dict[str, Store] = {}
 
 
@@ -71,13 +74,14 @@ def _evaluate(job: Job):
     evaluate = load_function(job.function)
     store = None if job.store is None else _open(job.store)
     artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
+    began = time.perf_counter()
     result = evaluate(job.cell, CellContext(artifacts=artifacts, settings=job.settings))
     if not isinstance(result, CellResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"{job.function} returned {type(result).__name__}, not a CellResult")
     encoded = encode_result(job.cell, result)
     if store is None:
         return encoded
-    store.write_encoded(job.cell.key, encoded)
+    store.write_encoded(job.cell.key, encoded, flush=time.perf_counter() - began >= FLUSH_AFTER_S)
     return None
 
 
