@@ -18,6 +18,7 @@ class Section:
         image: picture to show, relative to the demo's folder.
         links: (label, file relative to the demo's folder) of things to open.
         table: header row and body rows of text; empty for none.
+        fragment: HTML made by our own reports, shown as it is.
     """
 
     heading: str
@@ -26,6 +27,7 @@ class Section:
     image: Path | None = None
     links: tuple[tuple[str, Path], ...] = ()
     table: tuple[tuple[str, ...], ...] = ()
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,6 +67,7 @@ def _section(section: Section) -> str:
         parts.append(f"<pre>{html.escape(section.command)}</pre>")
     if section.table:
         parts.append(_table(section.table))
+    parts.append(section.fragment)
     if section.image is not None:
         parts.append(f'<img src="{_link(section.image)}" alt="{html.escape(section.heading)}">')
     if section.links:

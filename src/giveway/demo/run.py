@@ -17,13 +17,14 @@ CHAPTERS: Registry[Chapter] = Registry(
     "chapter",
     {
         "recordings": "giveway.demo.recordings:chapter",
+        "gaps": "giveway.demo.gaps:chapter",
         "agreement": "giveway.demo.agreement:chapter",
     },
     group="giveway.demo",
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "agreement")
+ORDER = ("recordings", "gaps", "agreement")
 """The order in which they are told."""
 
 
