@@ -70,3 +70,15 @@ def test_a_case_number_must_be_whole(interaction_cases_root, edit):
     edit(interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv", line=3, cell=0, value="1.5")
     with pytest.raises(FileFormatError, match="not a whole number"):
         scenes_of(interaction_cases_root)
+
+
+def test_a_surplus_cell_is_not_made_up_for_by_a_missing_one(interaction_cases_root):
+    """Empty cells are allowed at the end of a line, so the number of separators of the file is no proof."""
+    path = interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv"
+    lines = path.read_text().splitlines()
+    assert lines[5].endswith(",,,") and lines[10].endswith(",,,")
+    lines[5], lines[10] = lines[5][:-1], lines[10] + ","
+    path.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(FileFormatError, match="number of cells") as caught:
+        scenes_of(interaction_cases_root)
+    assert "line 6" in (caught.value.where or "")

@@ -77,3 +77,12 @@ def test_reordered_columns_are_read_by_name_and_remarked(round_root):
     verification = ROUND.verify(round_root)
     assert verification.ok
     assert "another order" in verification.problems[0].message
+
+
+def test_a_decimal_comma_makes_a_line_too_long(round_root, edit):
+    path = round_root / "data" / "00_tracks.csv"
+    edit(path, line=5, cell=4, value="80,0000")
+    with pytest.raises(FileFormatError, match="number of cells") as caught:
+        scene_of(ROUND, round_root)
+    assert "line 5" in (caught.value.where or "")
+    assert (caught.value.found or "").startswith("18 cells instead of 17")

@@ -13,8 +13,8 @@ from giveway.data.findings import Findings
 if TYPE_CHECKING:
     from giveway.data.tables import Column
 
-INTEGER = re.compile(r"\s*[+-]?\d+")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+INTEGER = re.compile(r"\s*[+-]?\d+", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 AGAIN = "get the file again, or repair this cell"
 
 
