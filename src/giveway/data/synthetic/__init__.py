@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SYNTHESIZERS: Registry[Synthesizer] = Registry(
     "synthetic dataset",
     {
+        "highd": "giveway.data.synthetic.highd.files:SYNTHESIZER",
         "interaction": "giveway.data.synthetic.interaction.files:SYNTHESIZER",
         "leeds": "giveway.data.synthetic.leeds.files:SYNTHESIZER",
         "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",

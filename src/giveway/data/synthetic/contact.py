@@ -11,19 +11,19 @@ import numpy as np
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.boxes import Boxes, overlaps
 from giveway.core.seeds import stream
-from giveway.data.synthetic.traffic import Decisions
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
+D = TypeVar("D")
 ATTEMPTS = 40
 
 
 def run_undisturbed(
-    attempt: Callable[[np.random.Generator], tuple[T, Decisions]],
+    attempt: Callable[[np.random.Generator], tuple[T, D]],
     is_disturbed: Callable[[T], bool],
     seed: int,
     *names: object,
-) -> tuple[T, Decisions]:
+) -> tuple[T, D]:
     """The first of a fixed sequence of random runs in which no two boxes touch and nobody is stuck.
 
     The driving rules leave a contact in some runs, mostly of long vehicles in tight entries; such runs are drawn

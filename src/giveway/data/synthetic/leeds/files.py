@@ -134,8 +134,8 @@ def _truth(session: Session, stream: Stream, car: int, leg: int) -> dict[str, An
     """Times of the gap before a car, on a grid that contains k/30 s."""
     logged = _drone_times(stream, car)
     end = (session.s_m.size - 1) / LOG_HZ
-    first = int(np.ceil(round(logged[0] * GRID_HZ, 6)))
-    last = int(np.floor(round(min(logged[-1], end) * GRID_HZ, 6)))
+    first = int(np.ceil(round(logged[0], DECIMALS) * GRID_HZ - 1e-9))
+    last = int(np.floor(round(min(logged[-1], end), DECIMALS) * GRID_HZ + 1e-9))
     time = np.arange(first * DENSE, last * DENSE + 1) / (GRID_HZ * DENSE)
     y = stream.y_at(car, time)
     x_t = CROSSING_M[leg] - np.interp(time, np.arange(session.s_m.size) / LOG_HZ, session.s_m)

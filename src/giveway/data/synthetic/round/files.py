@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from giveway.data.synthetic.pictures import gray_png
 from giveway.data.synthetic.protocol import Size, SynthesizerInfo
 from giveway.data.synthetic.road_users import Track
 from giveway.data.synthetic.round.recording import FRAME_RATE_HZ, simulate_recording
@@ -80,7 +79,7 @@ def write_recording(stem: Path, number: int, site: Site, tracks: list[Track], *,
     lines = [",".join(cells), ",".join(str(value) for value in cells.values())]
     _beside(stem, "recordingMeta.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     _beside(stem, "background.png").write_bytes(
-        _gray_png(round(2 * site.center_px[0] / 10), round(-2 * site.center_px[1] / 10))
+        gray_png(round(2 * site.center_px[0] / 10), round(-2 * site.center_px[1] / 10))
     )
     return table.height
 
@@ -136,17 +135,6 @@ def _meta(number: int, track_id: int, track: Track) -> dict[str, Any]:
 
 def _rounded(samples: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(samples, infer_schema_length=None).with_columns(pl.selectors.float().round(6))
-
-
-def _gray_png(width: int, height: int) -> bytes:
-    """A small plain picture; enough for viewers that insist on a background."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    rows = (b"\x00" + b"\xb4" * width) * height
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
 
 
 SYNTHESIZER = RoundSynthesizer()
