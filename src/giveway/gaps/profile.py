@@ -105,6 +105,11 @@ class Profile(BaseModel):
         description="L-GAP D_A: direction of T over 5 raw samples and the largest dx of the whole track where T points "
         "away, or over 0.05 s and the largest dx so far."
     )
+    commotions: Literal["published", "corrected"] = Field(
+        description="Fitting of the CM models. 'published': Sobol points and expected improvement, some horizons lose "
+        "their last step, and logarithms are deployed when stage 1 of 2 wins; 'corrected': the optimizer that reaches "
+        "lower losses in the same time, whole horizons, the best parameters."
+    )
 
     def with_switches(self, **switches: Any) -> Profile:
         """A copy with some switches set; validated."""
@@ -134,6 +139,7 @@ PAPER = Profile(
     input_frames="bracketing",
     distance_fill="interpolate",
     lgap_window="samples",
+    commotions="published",
 )
 """As published, defects included."""
 
@@ -160,6 +166,7 @@ CLEAN = Profile(
     input_frames="past",
     distance_fill="past",
     lgap_window="seconds",
+    commotions="corrected",
 )
 """Corrected; the default for new results."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from giveway.core.registry import Registry
+from giveway.models.commotions.config import NAMES as COMMOTIONS
 
 if TYPE_CHECKING:
     from giveway.models.protocol import GapPredictor
@@ -21,6 +22,7 @@ MODELS: Registry[GapPredictor] = Registry(
         "TPP": "giveway.models.trajectron.predictor:TPP",
         "TPP_paper": "giveway.models.trajectron.predictor:TPP_PAPER",
         "TPP_small": "giveway.models.trajectron.predictor:TPP_SMALL",
+        **{name: f"giveway.models.commotions.predictor:{name}" for name in COMMOTIONS},
     },
     group="giveway.models",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +49,10 @@ class Encounters:
         if config.adjusted_speed:
             return np.maximum(BASE_SPEED_MPS, self.v)
         return np.full_like(self.v, BASE_SPEED_MPS)
+
+    def with_steps(self, num_steps: IntArray) -> Encounters:
+        """The same encounters with other horizons."""
+        return replace(self, num_steps=num_steps)
 
     def take(self, index: IntArray | BoolArray | slice) -> Encounters:
         """Some of the encounters, with their random streams."""

@@ -108,7 +108,10 @@ def simulate(
 
 
 def default_threads() -> int:
-    """Cores this process may use; 1 in a worker process, whose siblings use the others."""
+    """What ``NUMBA_NUM_THREADS`` says; else the cores this process may use, 1 in a worker process among siblings."""
+    told = os.environ.get("NUMBA_NUM_THREADS", "")
+    if told.isdigit():
+        return max(1, int(told))
     if multiprocessing.parent_process() is not None:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

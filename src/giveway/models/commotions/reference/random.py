@@ -43,12 +43,11 @@ def random_noise(key: UintArray, path: NDArray[np.int64], seed: int) -> Noise:
     def noise(step: int, vehicle: int) -> FloatArray:
         last = np.full(key.shape, 2 * step + vehicle, dtype=np.uint64)
         counter = np.stack([key & _LOW, key >> np.uint64(32), path.astype(np.uint64), last], axis=1)
-        uniform: FloatArray = (philox(counter, (word % 2**32, word >> 32)).astype(np.float64) + 0.5) / 4294967296.0
+        uniform = (philox(counter, (word % 2**32, word >> 32)).astype(np.float64) + 0.5) / 4294967296.0
         radius_1, radius_2 = np.sqrt(-2 * np.log(uniform[:, 0])), np.sqrt(-2 * np.log(uniform[:, 2]))
         angle_1, angle_2 = 2 * np.pi * uniform[:, 1], 2 * np.pi * uniform[:, 3]
-        draws: FloatArray = np.stack(
-            [radius_1 * np.cos(angle_1), radius_1 * np.sin(angle_1), radius_2 * np.cos(angle_2)], axis=1
-        )
-        return draws
+        return np.array(
+            [radius_1 * np.cos(angle_1), radius_1 * np.sin(angle_1), radius_2 * np.cos(angle_2)], dtype=np.float64
+        ).T
 
     return noise

@@ -1,0 +1,32 @@
+"""Optimizers by name; an own one is a function of a :class:`~giveway.models.commotions.fitting.search.Search`."""
+
+from __future__ import annotations
+
+from giveway.core.registry import Registry
+from giveway.models.commotions.fitting.search import Budget, Optimizer
+
+OPTIMIZERS: Registry[Optimizer] = Registry(
+    "optimizer",
+    {
+        "bayes": "giveway.models.commotions.fitting.bayes:bayes",
+        "cma": "giveway.models.commotions.fitting.cma_es:cma_es",
+        "multistart": "giveway.models.commotions.fitting.cma_es:multi_start",
+        "trust_region": "giveway.models.commotions.fitting.trust_region:trust_region",
+    },
+    group="giveway.commotions_optimizers",
+)
+
+CHEAP_EVALUATIONS = 1500
+
+
+def budgets_of(optimizer: str, stages: int) -> tuple[Budget, ...]:
+    """What each stage may spend.
+
+    Bayesian optimization as published: 210 Sobol points and 150 further ones, or twice 210 and 100. Others, whose own
+    cost is small, 1500 in all.
+    """
+    if optimizer == "bayes":
+        return (Budget(initial=210, further=150),) if stages == 1 else (Budget(initial=210, further=100),) * 2
+    if stages == 1:
+        return (Budget(initial=210, further=CHEAP_EVALUATIONS - 210),)
+    return (Budget(initial=210, further=CHEAP_EVALUATIONS // 2 - 210),) * 2

@@ -1,0 +1,114 @@
+"""A fitted parameter set as a small JSON document with units and provenance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from giveway.core.errors import FileFormatError
+from giveway.core.files import write_text
+from giveway.models.commotions.config import Configuration
+from giveway.models.commotions.parameters import PARAMETERS, Theta
+
+FORMAT = "giveway-commotions-parameters"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Best point of one stage of the search."""
+
+    theta: Theta
+    loss: float
+    error: float
+    evaluations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedParameters:
+    """θ and where it came from.
+
+    Attributes:
+        theta: natural units.
+        config: variant it belongs to.
+        loss: observed loss on the training set, mean over paths of the sum over samples.
+        loss_error: its standard error over paths.
+        stages: best point of every stage.
+        provenance: data fingerprint, seed, budgets, switches, version, seconds.
+    """
+
+    theta: Theta
+    config: Configuration
+    loss: float
+    loss_error: float
+    stages: tuple[Stage, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def save(self, path: Path) -> None:
+        """Write atomically."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.config.name,
+            "actions": list(self.config.action_set),
+            "theta": {
+                p.name: {"value": self.theta.as_dict()[p.name], "unit": p.unit, "symbol": p.symbol} for p in PARAMETERS
+            },
+            "loss": {"value": self.loss, "standard_error": self.loss_error},
+            "stages": [
+                {"theta": s.theta.as_dict(), "loss": s.loss, "error": s.error, "evaluations": s.evaluations}
+                for s in self.stages
+            ],
+            "provenance": dict(self.provenance),
+        }
+        write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> FittedParameters:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            FileFormatError: for anything else.
+        """
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] != FORMAT or document["version"] != VERSION:
+                raise ValueError(f"format {document['format']!r}, version {document['version']!r}")
+            config = Configuration.from_name(document["model"])
+            actions = tuple(float(u) for u in document["actions"])
+            if actions != config.action_set:
+                config = Configuration(
+                    adjusted_speed=config.adjusted_speed,
+                    interactive=config.interactive,
+                    jerk=config.jerk,
+                    stages=config.stages,
+                    loss=config.loss,
+                    actions=actions,
+                )
+            theta = {p.name: float(document["theta"][p.name]["value"]) for p in PARAMETERS}
+            return cls(
+                theta=Theta(**theta),
+                config=config,
+                loss=float(document["loss"]["value"]),
+                loss_error=float(document["loss"]["standard_error"]),
+                stages=tuple(
+                    Stage(
+                        theta=Theta(**s["theta"]),
+                        loss=float(s["loss"]),
+                        error=float(s["error"]),
+                        evaluations=int(s["evaluations"]),
+                    )
+                    for s in document["stages"]
+                ),
+                provenance=document["provenance"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise FileFormatError(
+                "no fitted parameters of the Commotions model can be read",
+                where=path,
+                found=f"{type(error).__name__}: {error}",
+                hint="fit again, or give a file written by giveway",
+            ) from error
