@@ -157,7 +157,8 @@ def render_comparison(report: ComparisonReport) -> str:
         )
     lines.append(
         "p-values are one-sided for the first model being better; Holm corrects over the rows. critical: difference on "
-        "the critical split in deviations, * above the bound. A: chance that a split favors the first model "
+        "the critical split in deviations, * above the bound. A: chance that the first model scores better on some "
+        "split than the second on another "
         f"({', '.join(sorted({effect_size(c.a_measure) for c in report.comparisons if math.isfinite(c.a_measure)}))}). "
         "Differences are positive where the first model is better."
     )

@@ -68,8 +68,8 @@ class Cell:
         return Cell(kind=value["kind"], params=value["params"], data=value["data"], versions=value["versions"])
 
     def label(self) -> str:
-        """A short line for people: the values of the scalar parameters."""
-        scalars = [str(v) for v in self.params.values() if isinstance(v, str | int | float) and v != ""]
+        """A short line for people: text and numbers among the parameters."""
+        scalars = [str(v) for v in self.params.values() if type(v) in (str, int, float) and v != ""]
         return f"{self.kind} {' '.join(scalars)}" if scalars else self.kind
 
 
