@@ -158,7 +158,7 @@ MAPS = {
     ),
     "XML bomb": (
         '<!DOCTYPE osm [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><osm version="0.6"><node id="&b;"/></osm>',
-        "entity",
+        "document type",
     ),
     "cut": ('<osm version="0.6"><node id="1" lat="0" lon="0"/>', "not well-formed"),
     "empty": ("", "not well-formed"),

@@ -22,8 +22,8 @@ def test_lines_must_be_even_although_an_ignored_last_column_may_be_empty():
     table, _ = parse("a,x,s,z,note\n1,2.5,car,0,\n2,3.5,car,0,ok\n")
     assert table.floats("x").tolist() == [2.5, 3.5]
     with pytest.raises(FileFormatError, match="number of cells") as caught:
-        parse("a,x,s,z,note\n1,2.5,car,0\n2,3,5,car,0,ok\n")
-    assert caught.value.where == "f.csv, line 2, column 'z'"
+        parse("a,x,s,z,note\n1,2.5,car,0,\n2,2.5,car,0\n3,4,5,car,0,ok\n")
+    assert caught.value.where == "f.csv, line 3, column 'z'"
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_harmless():
