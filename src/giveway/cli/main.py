@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("giveway.cli.data:app", "Recordings: list, synth, verify, show, convert."),
     "demo": ("giveway.cli.demo:app", "Everything once, small, on synthetic recordings; ends with a page to open."),
     "gaps": ("giveway.cli.gaps:app", "Predicting whether, when and how a human takes a gap: extract, run, table."),
+    "drive": ("giveway.cli.drive:app", "Let predictions drive: mine, run, score, replay, train-predictor."),
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
     "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
@@ -171,7 +171,7 @@ def _start(car: _Driver) -> tuple[float, float, float, float]:
     return x, y, heading, car.speed_mps
 
 
-def _scene(kind: str, n: int, cars: list[_Driver], log: FloatArray, on: np.ndarray) -> Scene:
+def _scene(kind: str, n: int, cars: list[_Driver], log: FloatArray, on: BoolArray) -> Scene:
     """Rounded like a recording: 1 mm, 1 mm/s, 1 mrad."""
     states = np.where(on[..., None], np.round(log, 3), np.nan)
     tracks = Tracks(
@@ -180,7 +180,7 @@ def _scene(kind: str, n: int, cars: list[_Driver], log: FloatArray, on: np.ndarr
         heading=states[..., 4],
         velocity=states[..., 2:4],
         observed=on.copy(),
-        size=np.round(np.array([(car.length_m, 1.8) for car in cars]), 2),
+        size=np.array([(round(car.length_m, 2), 1.8) for car in cars], dtype=np.float64),
         kind=np.full(len(cars), int(AgentKind.CAR), dtype=np.int64),
         ids=np.array([car.name for car in cars]),
     )

@@ -39,7 +39,7 @@ def merge_road() -> BundledRoad:
     """A straight main road from west to east and a ramp that joins it from the south-west."""
     main_in, main_out = _line((880.0, 1000.0), (1000.0, 1000.0)), _line((1000.0, 1000.0), (1120.0, 1000.0))
     start = np.array([890.0, 972.0])
-    ramp = _curve(start, start + (55.0, 0.0), (950.0, 1000.0), (1000.0, 1000.0))
+    ramp = _curve(start, (945.0, 972.0), (950.0, 1000.0), (1000.0, 1000.0))
     lanes = _lanes({1: main_in, 2: main_out, 3: ramp}, successors={1: (2,), 3: (2,)}, yields={3: (1,)})
     through = np.concatenate([main_in, main_out[1:]])
     return BundledRoad(

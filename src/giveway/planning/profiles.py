@@ -289,14 +289,12 @@ def interaction_cost(
 ) -> float:
     """Cost of one profile against everything predicted.
 
-    A car with the right of way over another one (courtesy 0) relies on it, unless that one is ahead in its way
-    already or
-    will be at once. For each mode, the first instant at which it blocks the path decides who is first. If the own car
-    is past it, the
-    mode can only run into its rear: that costs courtesy, and part of a collision if the own car had moved in front of
-    it. Otherwise any later overlap is a
-    collision, and coming closer than the wanted gap costs as well. Probabilities of the modes of a car add
-    up, cars are taken as independent: P = 1 - prod_cars (1 - sum_modes p).
+    A car with the right of way over another one (courtesy 0) relies on it, unless that one is ahead in its way already
+    or will be at once. For each mode, the first instant at which it blocks the path decides who is first. If the own
+    car is past it, the mode can only run into its rear: that costs courtesy, and part of a collision if the own car had
+    moved in front of it. Otherwise any later overlap is a collision, and coming closer than the wanted gap costs as
+    well. Probabilities of the modes of a car add up, cars are taken as independent:
+    P = 1 - prod_cars (1 - sum_modes p).
     """
     survive = 1.0
     severity = 0.0

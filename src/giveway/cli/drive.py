@@ -1,0 +1,173 @@
+"""``giveway drive``: let predictions drive, and score the drive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from giveway.cli.drive_files import mine, replay, score, train_predictor
+from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from giveway.drive.runs import DriveRun
+    from giveway.drive.scenes import SceneSource
+    from giveway.sim.cases import Case
+
+app = typer.Typer(
+    help="Does a better prediction make a better drive?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("mine")(mine)
+app.command("score")(score)
+app.command("replay")(replay)
+app.command("train-predictor")(train_predictor)
+
+
+@app.command()
+def run(
+    predictor: list[str] = typer.Option(
+        ...,
+        "--predictor",
+        "-p",
+        help="echo, constant_velocity, constant_turn_rate, idm_along_path, oracle, gru, or "
+        "package.module:Class; may be repeated.",
+    ),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder for logs and results; run again to resume."),
+    cases: Path | None = typer.Option(None, "--cases", "-c", help="Case file or folder; the bundled set without it."),
+    data: Path | None = typer.Option(None, "--data", help="Folder with the recordings the cases were made from."),
+    planner: str = typer.Option(
+        "default", "--planner", help="default, idm, constant_speed, replay, or package.module:Class."
+    ),
+    checkpoint: Path | None = typer.Option(None, "--checkpoint", help="For predictors that were trained."),
+    metric: str = typer.Option(
+        "default", "--metric", help="Variant of the challenge metric: default, as_coded, as_documented."
+    ),
+    limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
+    seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
+    workers: int = typer.Option(1, "--workers", "-w", min=1, max=64, help="Threads of the simulator."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
+    predictions: bool = typer.Option(True, help="Keep predictions in the logs (needed for fans in replays)."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+) -> None:
+    """Drive every case with every predictor and print the scores next to the recorded humans."""
+    from giveway.drive.runs import run_predictor, write_summary
+    from giveway.metrics.driving_challenge import rules_called
+    from giveway.models.motion import make_predictor
+    from giveway.planning import make_planner
+    from giveway.runs import default_progress
+
+    rules, driver = rules_called(metric), make_planner(planner)
+    makers = [(name, make_predictor(name, checkpoint if name == "gru" or ":" in name else None)) for name in predictor]
+    chosen, source = _cases_and_source(cases, data, limit)
+    if dry_run:
+        _say_plan(chosen, [name for name, _ in makers], as_json=as_json)
+        return
+    runs: list[DriveRun] = []
+    for _, model in makers:
+        variant = getattr(model, "fingerprint", "")
+        runs.append(
+            run_predictor(
+                chosen,
+                source,
+                predictor=model,
+                planner=driver,
+                out=out,
+                rules=rules,
+                seed=seed,
+                threads=workers,
+                variant=variant,
+                keep_predictions=predictions,
+                progress=default_progress(),
+            )
+        )
+    document = write_summary(out, runs, driver)
+    failed = any(run.failed for run in runs)
+    if as_json:
+        print_json({"ok": not failed, **document})
+    else:
+        _print_table(document)
+        typer.echo(f"logs and results in {out}; watch one: giveway drive replay {out}/logs --case {chosen[0].id}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _cases_and_source(cases: Path | None, data: Path | None, limit: int | None) -> tuple[Sequence[Case], SceneSource]:
+    from giveway.drive.bundled import bundled_set
+    from giveway.drive.scenes import RecordedScenes
+    from giveway.sim.case_files import read_cases
+
+    if limit is not None and limit < 1:
+        raise UsageError("--limit must be at least 1", found=limit)
+    if cases is None:
+        found, source = bundled_set()
+        return found[:limit], source
+    found = read_cases(cases)
+    if any(case.dataset == "bundled" for case in found):
+        return found[:limit], bundled_set()[1]
+    return found[:limit], RecordedScenes(data)
+
+
+def _say_plan(cases: Sequence[Case], predictors: list[str], *, as_json: bool) -> None:
+    ticks = sum(case.num_ticks for case in cases)
+    plan = {
+        "cases": len(cases),
+        "predictors": predictors,
+        "simulated_s": ticks / 10,
+        "disk_mb": round(len(cases) * len(predictors) * 0.2, 1),
+    }
+    if as_json:
+        print_json({"ok": True, **plan})
+    else:
+        typer.echo(f"{plan['cases']} cases x {len(predictors)} predictors, {plan['simulated_s']:.0f} s of traffic each")
+
+
+def _print_table(document: dict[str, Any]) -> None:
+    planner = document["planner"]
+    rows = [*document["predictors"], document["humans"]]
+    width = max(len(row["name"]) for row in rows) + 2
+    typer.echo(
+        f"{'':{width}}{'n_col':>6}{'fault':>6}  {'S_eff':>6}{'S_jer':>8}{'S_vel':>8}{'S_cou':>8}{'Score':>9}  95 % interval"
+    )
+    for row in rows:
+        low, high = row["intervals"].get("score", [None, None])
+        interval = "" if low is None else f"[{low:.2f}, {high:.2f}]"
+        values = "".join(
+            _cell(row[key], w) for key, w in (("s_eff", 8), ("s_jer", 8), ("s_vel", 8), ("s_cou", 8), ("score", 9))
+        )
+        fault = "-" if row["n_col_at_fault"] is None else row["n_col_at_fault"]
+        typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {interval}")
+    for row in document["predictors"]:
+        against = row["against_humans"].get("score")
+        if against:
+            typer.echo(
+                f"{row['name']} - recorded humans: {against['estimate']:+.2f} [{against['low']:+.2f}, {against['high']:+.2f}]"
+            )
+        if row["fallbacks"]:
+            typer.echo(
+                f"{row['name']}: {row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity"
+            )
+        for case, reason in row["failed_cases"].items():
+            typer.echo(f"{row['name']}: case {case} failed: {reason}")
+    for name, found in document["differences"].items():
+        typer.echo(
+            f"{name}: {found['score']['estimate']:+.2f} [{found['score']['low']:+.2f}, {found['score']['high']:+.2f}]"
+        )
+    agreement = document["open_loop_agreement"]
+    if agreement:
+        typer.echo(
+            f"rank agreement of open-loop error and closed-loop score (Spearman): {_cell(agreement['spearman'], 0)}"
+        )
+    cases = rows[0]["cases"]
+    typer.echo(
+        f"{cases} cases, metric {rows[0]['metric']}, planner {planner['name']} version {planner['version']}; {document['note']}"
+    )
+
+
+def _cell(value: float | None, width: int) -> str:
+    return f"{'-' if value is None else f'{value:.3f}':>{width}}"

@@ -1,0 +1,200 @@
+"""The commands of ``giveway drive`` that work on files: mine, score, replay, train-predictor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from giveway.cli.output import print_json
+from giveway.cli.progress import recording_progress
+from giveway.core.errors import EmptySelectionError, UsageError
+
+if TYPE_CHECKING:
+    from giveway.core.maps.lanes import LaneMap
+    from giveway.sim.cases import Case
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+
+
+def score(
+    folder: Path = typer.Argument(..., help="Run folder of giveway drive run, or a published run of the challenge."),
+    form: str = typer.Option("native", "--format", help="native, or legacy for the challenge's text logs."),
+    metric: str = typer.Option("default", "--metric", help="default, as_coded or as_documented."),
+    seed: int = typer.Option(0, "--seed", help="Of the resampling."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Score logs again, without driving."""
+    from giveway.drive.results import as_json as plain
+    from giveway.drive.results import summarize
+    from giveway.drive.scoring import score_log
+    from giveway.metrics.driving_challenge import rules_called
+    from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_run
+    from giveway.sim.log_files import logs_below, read_log
+
+    rules = rules_called(metric)
+    if form == "legacy":
+        inputs = {folder.name: [challenge_inputs_of_legacy(log) for log in read_legacy_run(folder)]}
+        more: dict[str, list[dict[str, float]]] = {folder.name: []}
+    elif form == "native":
+        inputs, more = {}, {}
+        for found in logs_below(folder):
+            log = read_log(found)
+            drive = score_log(log)
+            name = str(log.meta.get("predictor") or "drive")
+            inputs.setdefault(name, []).append(drive.challenge)
+            more.setdefault(name, []).append(drive.measurements())
+        if not inputs:
+            raise EmptySelectionError("no drive logs below this folder", where=folder, hint="or try --format legacy")
+    else:
+        raise UsageError("unknown log format", where="--format", found=form, hint="native or legacy")
+    results = [plain(summarize(name, rows, rules, more=more[name], seed=seed)) for name, rows in inputs.items()]
+    if as_json:
+        print_json(results[0] if len(results) == 1 else {"predictors": results})
+        return
+    for row in results:
+        typer.echo(
+            f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, S_eff {row['s_eff']:.3f}, S_jer {row['s_jer']:.3f}, "
+            f"S_vel {row['s_vel']:.3f}, S_cou {row['s_cou']:.3f}, Score {row['score']:.3f}"
+            + (f", {row['failed']} failed" if row["failed"] else "")
+        )
+
+
+def replay(
+    folder: Path = typer.Argument(..., help="A log, or a folder with logs."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="File to write; .html or .mp4."),
+    case: str | None = typer.Option(None, "--case", help="Which case, if the folder holds several."),
+    predictor: str | None = typer.Option(None, "--predictor", "-p", help="Which predictor, if it holds several."),
+    data: Path | None = typer.Option(None, "--data", help="Folder with the recordings, for the map."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Make a page or a film of one drive."""
+    from giveway.drive.replay import write_film, write_replay_page
+    from giveway.sim.log_files import logs_below, read_log
+
+    found = [f for f in logs_below(folder) if case is None or f.name == case or f.name.rpartition("-")[0] == case]
+    found = [f for f in found if predictor is None or f.parent.name == predictor]
+    if not found:
+        raise EmptySelectionError(
+            "no such log", where=folder, found=f"{len(logs_below(folder))} logs, none of case {case} and {predictor}"
+        )
+    log = read_log(found[0])
+    target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
+    road = _road_of(log.case, data)
+    if target.suffix == ".mp4":
+        write_film(target, log, road)
+    elif target.suffix == ".html":
+        write_replay_page(target, log, road)
+    else:
+        raise UsageError("a replay is .html or .mp4", where="--out", found=target)
+    if as_json:
+        print_json({"ok": True, "file": target, "case": log.case.id, "map": road is not None})
+    else:
+        typer.echo(f"{target}" + ("" if road is not None else " (without a map; give --data)"))
+
+
+def mine(
+    data: Path = typer.Option(..., "--data", help="Folder with recordings."),
+    out: Path = typer.Option(..., "--out", "-o", help="Case file to write (.json)."),
+    dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
+    site: list[str] = typer.Option([], "--site", help="Only sites whose name contains this; may be repeated."),
+    kind: list[str] = typer.Option([], "--kind", help="crossing, merging or entering; may be repeated."),
+    min_interest: float = typer.Option(3.0, "--min-interest", help="1 (dull) to 5 (closely had to give way)."),
+    per_recording: int = typer.Option(20, "--per-recording", min=1, help="At most so many cases of a recording."),
+    limit: int | None = typer.Option(None, "--limit", min=1, help="At most so many recordings."),
+    max_gap: float = typer.Option(3.0, "--max-gap", help="Largest time between the two cars at the shared place [s]."),
+    gallery: Path | None = typer.Option(None, "--gallery", help="Also write a page with a picture of every case."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Find cases in recordings in which somebody had to give way."""
+    from giveway.data import DATASETS
+    from giveway.drive.gallery import write_gallery
+    from giveway.drive.mining import MiningRules, mine_scene
+    from giveway.sim.case_files import write_cases
+
+    if out.suffix != ".json":
+        raise UsageError("a case set is a .json file", where="--out", found=out)
+    adapter = DATASETS.get(dataset)
+    recordings = [r for r in adapter.recordings(data) if not site or any(s in r.location for s in site)][:limit]
+    if not recordings:
+        raise EmptySelectionError("no recording of these sites", where=data, found=", ".join(site))
+    rules = MiningRules(kinds=tuple(kind), min_interest=min_interest, max_cases=per_recording, max_gap_s=max_gap)
+    cases: list[Case] = []
+    counts: dict[str, Any] = {"pairs": 0, "conflicts": 0}
+    pictures: list[tuple[Case, Any]] = []
+    with recording_progress("mine") as report:
+        for done, recording in enumerate(recordings):
+            report(done, len(recordings), recording.id)
+            for scene in adapter.scenes(recording):
+                found = mine_scene(scene, dataset=dataset, recording=recording.id, rules=rules)
+                cases += found.cases
+                counts["pairs"] += found.pairs
+                counts["conflicts"] += found.conflicts
+                if gallery is not None:
+                    pictures += [(case, scene) for case in found.cases]
+    if not cases:
+        raise EmptySelectionError(
+            "no case was interesting enough",
+            where=data,
+            found=f"{counts['pairs']} pairs of paths meet, {counts['conflicts']} within {max_gap} s",
+            hint="lower --min-interest or raise --max-gap",
+        )
+    write_cases(out, cases)
+    if gallery is not None:
+        write_gallery(gallery, pictures)
+    kinds = {k: sum(case.conflicts[0].kind == k for case in cases) for k in ("crossing", "merging", "entering")}
+    rules_used = {r: sum(case.conflicts[0].rule == r for case in cases) for r in ("map", "geometry", "inferred")}
+    if as_json:
+        print_json(
+            {"ok": True, "file": out, "cases": len(cases), "kinds": kinds, "right_of_way_by": rules_used, **counts}
+        )
+    else:
+        typer.echo(f"{len(cases)} cases in {out}: {', '.join(f'{n} {k}' for k, n in kinds.items())}")
+        typer.echo(f"right of way by {', '.join(f'{r} {n}' for r, n in rules_used.items())}")
+
+
+def train_predictor(
+    data: Path = typer.Option(..., "--data", help="Folder with INTERACTION-format recordings."),
+    out: Path = typer.Option(..., "--out", "-o", help="Checkpoint to write (.safetensors)."),
+    dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
+    site: list[str] = typer.Option([], "--site", help="Only sites whose name contains this; may be repeated."),
+    epochs: int = typer.Option(10, "--epochs", min=1, help="Passes over the windows."),
+    stride: int = typer.Option(10, "--stride", min=1, help="Frames between two windows of a track."),
+    limit: int | None = typer.Option(None, "--limit", min=1, help="At most so many recordings."),
+    seed: int = typer.Option(0, "--seed"),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Train the small recurrent baseline on recordings."""
+    from giveway.data import DATASETS
+    from giveway.drive.training import TrainingRules, train_on_scenes
+
+    if out.suffix != ".safetensors":
+        raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
+    adapter = DATASETS.get(dataset)
+    recordings = [r for r in adapter.recordings(data) if not site or any(s in r.location for s in site)][:limit]
+    if not recordings:
+        raise EmptySelectionError("no recording of these sites", where=data, found=", ".join(site))
+    with recording_progress("read") as report:
+        scenes: list[Any] = []
+        for done, recording in enumerate(recordings):
+            report(done, len(recordings), recording.id)
+            scenes += list(adapter.scenes(recording))
+    with recording_progress("train") as report:
+        result = train_on_scenes(scenes, out, TrainingRules(epochs=epochs, stride=stride, seed=seed), on_step=report)
+    if as_json:
+        print_json({"ok": True, "file": out, **result})
+    else:
+        typer.echo(
+            f"{out}: {result['windows']} windows, held-out ADE {result['ade_m']:.3f} m, FDE {result['fde_m']:.3f} m "
+            f"(constant velocity {result['cv_ade_m']:.3f} / {result['cv_fde_m']:.3f})"
+        )
+
+
+def _road_of(case: Case, data: Path | None) -> LaneMap | None:
+    from giveway.drive.bundled import bundled_set
+    from giveway.drive.scenes import RecordedScenes
+
+    if case.dataset == "bundled":
+        return bundled_set()[1].scene_of(case).road
+    return None if data is None else RecordedScenes(data).scene_of(case).road
