@@ -23,6 +23,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+HEADS, WIDTHS = ("S_eff", "S_jer", "S_vel", "S_cou", "Score"), (8, 8, 8, 8, 9)
+
 app.command("mine")(mine)
 app.command("score")(score)
 app.command("replay")(replay)
@@ -131,42 +133,34 @@ def _print_table(document: dict[str, Any]) -> None:
     planner = document["planner"]
     rows = [*document["predictors"], document["humans"]]
     width = max(len(row["name"]) for row in rows) + 2
-    typer.echo(
-        f"{'':{width}}{'n_col':>6}{'fault':>6}  {'S_eff':>6}{'S_jer':>8}{'S_vel':>8}{'S_cou':>8}{'Score':>9}  95 % interval"
-    )
+    heads = "".join(f"{name:>{w}}" for name, w in zip(("n_col", "fault", *HEADS), (6, 6, *WIDTHS), strict=True))
+    typer.echo(f"{'':{width}}{heads}  95 % interval")
     for row in rows:
         low, high = row["intervals"].get("score", [None, None])
-        interval = "" if low is None else f"[{low:.2f}, {high:.2f}]"
-        values = "".join(
-            _cell(row[key], w) for key, w in (("s_eff", 8), ("s_jer", 8), ("s_vel", 8), ("s_cou", 8), ("score", 9))
-        )
+        values = "".join(_cell(row[name.lower()], w) for name, w in zip(HEADS, WIDTHS, strict=True))
         fault = "-" if row["n_col_at_fault"] is None else row["n_col_at_fault"]
-        typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {interval}")
+        end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
+        typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {end}")
     for row in document["predictors"]:
-        against = row["against_humans"].get("score")
-        if against:
-            typer.echo(
-                f"{row['name']} - recorded humans: {against['estimate']:+.2f} [{against['low']:+.2f}, {against['high']:+.2f}]"
-            )
+        name = row["name"]
+        if row["against_humans"]:
+            typer.echo(f"{name} - recorded humans: {_interval(row['against_humans']['score'])}")
         if row["fallbacks"]:
-            typer.echo(
-                f"{row['name']}: {row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity"
-            )
+            typer.echo(f"{name}: {row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity")
         for case, reason in row["failed_cases"].items():
-            typer.echo(f"{row['name']}: case {case} failed: {reason}")
+            typer.echo(f"{name}: case {case} failed: {reason}")
     for name, found in document["differences"].items():
-        typer.echo(
-            f"{name}: {found['score']['estimate']:+.2f} [{found['score']['low']:+.2f}, {found['score']['high']:+.2f}]"
-        )
+        typer.echo(f"{name}: {_interval(found['score'])}")
     agreement = document["open_loop_agreement"]
     if agreement:
-        typer.echo(
-            f"rank agreement of open-loop error and closed-loop score (Spearman): {_cell(agreement['spearman'], 0)}"
-        )
-    cases = rows[0]["cases"]
-    typer.echo(
-        f"{cases} cases, metric {rows[0]['metric']}, planner {planner['name']} version {planner['version']}; {document['note']}"
-    )
+        found = _cell(agreement["spearman"], 0)
+        typer.echo(f"rank agreement of open-loop error and closed-loop score (Spearman): {found}")
+    version = f"planner {planner['name']} version {planner['version']}"
+    typer.echo(f"{rows[0]['cases']} cases, metric {rows[0]['metric']}, {version}; {document['note']}")
+
+
+def _interval(found: dict[str, float]) -> str:
+    return f"{found['estimate']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"
 
 
 def _cell(value: float | None, width: int) -> str:

@@ -54,11 +54,9 @@ def score(
         print_json(results[0] if len(results) == 1 else {"predictors": results})
         return
     for row in results:
-        typer.echo(
-            f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, S_eff {row['s_eff']:.3f}, S_jer {row['s_jer']:.3f}, "
-            f"S_vel {row['s_vel']:.3f}, S_cou {row['s_cou']:.3f}, Score {row['score']:.3f}"
-            + (f", {row['failed']} failed" if row["failed"] else "")
-        )
+        terms = ", ".join(f"{name} {row[name.lower()]:.3f}" for name in ("S_eff", "S_jer", "S_vel", "S_cou", "Score"))
+        failed = f", {row['failed']} failed" if row["failed"] else ""
+        typer.echo(f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, {terms}{failed}")
 
 
 def replay(
@@ -159,7 +157,7 @@ def train_predictor(
     out: Path = typer.Option(..., "--out", "-o", help="Checkpoint to write (.safetensors)."),
     dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
     site: list[str] = typer.Option([], "--site", help="Only sites whose name contains this; may be repeated."),
-    epochs: int = typer.Option(10, "--epochs", min=1, help="Passes over the windows."),
+    epochs: int = typer.Option(12, "--epochs", min=1, help="Passes over the windows."),
     stride: int = typer.Option(10, "--stride", min=1, help="Frames between two windows of a track."),
     limit: int | None = typer.Option(None, "--limit", min=1, help="At most so many recordings."),
     seed: int = typer.Option(0, "--seed"),

@@ -77,7 +77,11 @@ def write_film(path: Path, log: DriveLog, road: LaneMap | None, *, speed: float 
     with write_atomically(path) as temporary:
         film = temporary.with_name(temporary.name + ".mp4")
         writer: Any = imageio_ffmpeg.write_frames(
-            str(film), (first.shape[1], first.shape[0]), fps=10 * speed, macro_block_size=2, ffmpeg_log_level="error"
+            str(film),
+            (first.shape[1], first.shape[0]),
+            fps=round(10 * speed),
+            macro_block_size=2,
+            ffmpeg_log_level="error",
         )
         writer.send(None)
         writer.send(np.ascontiguousarray(first))

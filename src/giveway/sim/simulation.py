@@ -129,15 +129,14 @@ class Simulation:
         Raises:
             PredictionError: arrays of the wrong shape.
         """
-        case, agent = self.waiting()
         accepted: AcceptedPredictions | None = None
         forecast = self._no_forecast
-        if predictions is not None and case.size:
+        if predictions is not None and self.waiting()[0].size:
             if isinstance(predictions, AcceptedPredictions):
                 accepted = predictions
             else:
                 accepted = accept(predictions, self.requests())
-            forecast = self._forecast(accepted, case, agent)
+            forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
         self._each(advance, forecast, self.tick, self.idm, self.profiles)
         self._keep_plans()
@@ -293,7 +292,9 @@ class Simulation:
             axis=-1,
         )
 
-    def _forecast(self, accepted: AcceptedPredictions, case: IntArray, agent: IntArray) -> Forecast:
+    def forecast_of(self, accepted: AcceptedPredictions) -> Forecast:
+        """Answers to this tick's requests as the planners see them."""
+        case, agent = self.waiting()
         row = self._no_forecast.row.copy()
         row[case, agent] = np.arange(case.size)
         states = np.empty((*accepted.states.shape[:3], 4))

@@ -1,0 +1,220 @@
+"""Pairs of recorded cars that wanted the same piece of road, found from their paths alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+
+from giveway.core.arrays import FloatArray
+from giveway.core.frames import wrap_angle
+from giveway.core.tracks import AgentKind, Tracks
+
+SPACING_M = 1.0
+"""Spacing of the points that stand for a path."""
+
+SHARED_M = 2.2
+"""Centers of two cars closer than this would touch."""
+
+APART_BEFORE_M = 4
+"""A conflict starts only after both came from elsewhere for at least this far; otherwise one follows the other."""
+
+MERGE_M = 8
+"""Paths that stay together for longer than this after they met are merging, shorter ones cross."""
+
+MIN_PATH_M = 12.0
+MIN_SECONDS = 2.0
+CIRCLING_RAD = np.deg2rad(35.0)
+"""A car that turns by more than this within 30 m around the conflict is circulating."""
+
+Kind = Literal["crossing", "merging", "entering"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The path of one recorded car at points 1 m apart.
+
+    Attributes:
+        row: of the car in the tracks.
+        xy: (P, 2) [m].
+        heading: (P,) [rad].
+        time_s: (P,) when its center was there; of a stop, when it left again.
+        length_m: of the car.
+    """
+
+    row: int
+    xy: FloatArray
+    heading: FloatArray
+    time_s: FloatArray
+    length_m: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """Two traces that meet after coming from elsewhere.
+
+    Attributes:
+        first: trace of the car that came first.
+        second: trace of the other one.
+        kind: crossing, merging, or entering (merging in front of or behind a circulating car).
+        first_at: point of ``first`` where the shared area begins.
+        second_at: point of ``second`` where it begins.
+        enter_first_s: when the front of the first one got there.
+        leave_first_s: when its rear left the area (or its start, if they merge).
+        enter_second_s: when the front of the second one got there.
+        leave_second_s: when its rear left.
+    """
+
+    first: Trace
+    second: Trace
+    kind: Kind
+    first_at: int
+    second_at: int
+    enter_first_s: float
+    leave_first_s: float
+    enter_second_s: float
+    leave_second_s: float
+
+    @property
+    def gap_s(self) -> float:
+        """Time between the first one leaving and the second one entering; negative if both were inside at once."""
+        return self.enter_second_s - self.leave_first_s
+
+    @property
+    def xy(self) -> FloatArray:
+        """(2,) where the shared area begins for the second car."""
+        return self.second.xy[self.second_at]
+
+
+def traces_of(tracks: Tracks) -> list[Trace]:
+    """Traces of all motor vehicles that went somewhere."""
+    traces: list[Trace] = []
+    for row in range(tracks.num_agents):
+        seen = np.flatnonzero(tracks.observed[row])
+        if AgentKind(int(tracks.kind[row])).is_vulnerable or seen.size < MIN_SECONDS / tracks.dt_s:
+            continue
+        xy = tracks.xy[row, seen]
+        arc = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(xy, axis=0).T))])
+        if arc[-1] < MIN_PATH_M:
+            continue
+        moved = np.concatenate([[True], np.diff(arc) > 1e-6])
+        at = np.arange(0.0, arc[-1], SPACING_M)
+        points = np.stack([np.interp(at, arc[moved], xy[moved, axis]) for axis in (0, 1)], axis=1)
+        way = np.gradient(points, axis=0)
+        length = tracks.size[row, 0]
+        traces.append(
+            Trace(
+                row=row,
+                xy=points,
+                heading=np.unwrap(np.arctan2(way[:, 1], way[:, 0])),
+                time_s=np.interp(at, arc, tracks.time_s[seen]),
+                length_m=float(length) if length > 0 else 4.5,
+            )
+        )
+    return traces
+
+
+def find_meetings(traces: list[Trace], *, max_gap_s: float) -> tuple[list[Meeting], int]:
+    """All conflicts whose gap is at most ``max_gap_s``, and how many pairs of paths meet at all."""
+    found: list[Meeting] = []
+    pairs = 0
+    boxes = [(t.xy.min(axis=0) - SHARED_M, t.xy.max(axis=0) + SHARED_M, t.time_s[0], t.time_s[-1]) for t in traces]
+    for i, one in enumerate(traces):
+        for j in range(i + 1, len(traces)):
+            a, b = boxes[i], boxes[j]
+            if a[2] > b[3] + max_gap_s or b[2] > a[3] + max_gap_s or (a[0] > b[1]).any() or (b[0] > a[1]).any():
+                continue
+            at = first_shared(one.xy, traces[j].xy, SHARED_M)
+            if at[0] < APART_BEFORE_M or at[1] < APART_BEFORE_M:
+                continue
+            pairs += 1
+            meeting = _meeting(one, traces[j], int(at[0]), int(at[1]), int(at[2]), int(at[3]))
+            if meeting.gap_s <= max_gap_s:
+                found.append(meeting)
+    return found, pairs
+
+
+@njit(cache=True, nogil=True)
+def first_shared(one: FloatArray, two: FloatArray, near: float) -> tuple[int, int, int, int]:
+    """Where two paths (P, 2) first come closer than ``near``, and where that run ends: (start, start, end, end).
+
+    (-1, -1, -1, -1) if they never do. The run is followed along the first path; its partners are nearest points.
+    """
+    start = -1
+    start_other = -1
+    end = -1
+    end_other = -1
+    for i in range(one.shape[0]):
+        best = near * near
+        at = -1
+        for j in range(two.shape[0]):
+            d = (one[i, 0] - two[j, 0]) ** 2 + (one[i, 1] - two[j, 1]) ** 2
+            if d < best:
+                best = d
+                at = j
+        if at >= 0:
+            if start < 0:
+                start = i
+                # The earliest point of the other path that is near as well: it may come in sideways.
+                start_other = at
+                for j in range(at):
+                    if (one[i, 0] - two[j, 0]) ** 2 + (one[i, 1] - two[j, 1]) ** 2 < near * near:
+                        start_other = j
+                        break
+            end = i
+            end_other = at
+        elif start >= 0:
+            break
+    return start, start_other, end, end_other
+
+
+def _meeting(one: Trace, two: Trace, a0: int, b0: int, a1: int, b1: int) -> Meeting:
+    together = a1 - a0 >= MERGE_M and b1 - b0 >= MERGE_M and _turned(one.heading[a1], two.heading[b1]) < np.deg2rad(45)
+    kind: Kind = "crossing"
+    if together:
+        kind = "entering" if _circles(one, a0) != _circles(two, b0) else "merging"
+
+    def times(trace: Trace, start: int, end: int) -> tuple[float, float]:
+        front = max(start - 0.5 * trace.length_m / SPACING_M, 0.0)
+        rear = (start if together else end) + 0.5 * trace.length_m / SPACING_M + (1.0 if together else 0.0)
+        points = np.arange(trace.time_s.size)
+        return float(np.interp(front, points, trace.time_s)), float(np.interp(rear, points, trace.time_s))
+
+    (in_one, out_one), (in_two, out_two) = times(one, a0, a1), times(two, min(b0, b1), max(b0, b1))
+    if in_one <= in_two:
+        return _ordered(one, two, kind, a0, b0, (in_one, out_one, in_two, out_two))
+    return _ordered(two, one, kind, b0, a0, (in_two, out_two, in_one, out_one))
+
+
+def _ordered(
+    first: Trace, second: Trace, kind: Kind, first_at: int, second_at: int, times: tuple[float, float, float, float]
+) -> Meeting:
+    return Meeting(
+        first=first,
+        second=second,
+        kind=kind,
+        first_at=first_at,
+        second_at=second_at,
+        enter_first_s=times[0],
+        leave_first_s=times[1],
+        enter_second_s=times[2],
+        leave_second_s=times[3],
+    )
+
+
+def turn_before(trace: Trace, at: int, *, over_m: int = 15) -> float:
+    """How much a car turned on its last meters before a point [rad], positive to the left."""
+    return float(trace.heading[at] - trace.heading[max(at - over_m, 0)])
+
+
+def _turned(a: float, b: float) -> float:
+    return float(np.abs(wrap_angle(np.asarray(a - b))))
+
+
+def _circles(trace: Trace, at: int) -> bool:
+    """Whether a car turns the same way before and after the point, as on a roundabout."""
+    before = turn_before(trace, at)
+    after = float(trace.heading[min(at + 15, trace.heading.size - 1)] - trace.heading[at])
+    return bool(before * after > 0 and abs(before + after) > CIRCLING_RAD)

@@ -1,0 +1,306 @@
+"""Finding cases in recordings: conflicts, who had to give way, how interesting it was, who plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.core.errors import UnknownNameError
+from giveway.core.maps.queries import PreparedMap, prepare
+from giveway.core.scene import Scene
+from giveway.core.tracks import Tracks
+from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of, turn_before
+from giveway.sim.cases import DESIRED_SPEED_MPS, Car, Case, Conflict, Role
+
+KINDS = ("crossing", "merging", "entering")
+BEFORE_S, AFTER_S = 4.0, 1.5
+"""A case starts this long before the first car gets there and ends this long after the second one left."""
+
+SHORTEST_S, LONGEST_S = 3.0, 10.0
+WARM_UP_S = 1.0
+"""Both cars must have been recorded for this long when the case starts: predictors are given ten states."""
+
+NEAR_M, MAX_PREDICTED = 20.0, 5
+"""Cars that come this near to the ego are predicted, at most so many."""
+
+FOLLOW_M = 25.0
+"""A car on the ego's path at most this far behind follows it."""
+
+HARD_BRAKING_MPS2 = 3.0
+STRAIGHTER_RAD = np.deg2rad(20.0)
+
+Rule = Literal["map", "geometry", "inferred"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiningRules:
+    """What counts as a case.
+
+    Attributes:
+        kinds: kinds of conflicts; empty for all.
+        min_interest: 1 to 5.
+        max_cases: per recording, the most interesting ones.
+        max_gap_s: between the two cars at the shared place.
+        desired_speed_mps: v_d of the cases; None takes the speed limit of the map, or 8 m/s.
+    """
+
+    kinds: tuple[str, ...] = ()
+    min_interest: float = 3.0
+    max_cases: int = 20
+    max_gap_s: float = 3.0
+    desired_speed_mps: float | None = DESIRED_SPEED_MPS
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise UnknownNameError("kind of conflict", kind, KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mined:
+    """What a scene holds.
+
+    Attributes:
+        cases: most interesting first.
+        pairs: pairs of cars whose paths meet.
+        conflicts: those that did so within the time allowed.
+    """
+
+    cases: tuple[Case, ...]
+    pairs: int
+    conflicts: int
+
+
+def mine_scene(scene: Scene, *, dataset: str, recording: str, rules: MiningRules | None = None) -> Mined:
+    """All cases of a scene.
+
+    The ego is the car that had to give way, so that prediction matters: it must know what the other one will do.
+
+    Args:
+        scene: a recording.
+        dataset: registered name of the adapter.
+        recording: identifier for that adapter.
+        rules: what counts.
+    """
+    chosen = rules or MiningRules()
+    traces = traces_of(scene.tracks)
+    meetings, pairs = find_meetings(traces, max_gap_s=chosen.max_gap_s)
+    road = None if scene.road is None else prepare(scene.road)
+    candidates = [
+        case
+        for meeting in meetings
+        if not chosen.kinds or meeting.kind in chosen.kinds
+        if (case := _case(scene, road, meeting, meetings, traces, chosen, dataset, recording)) is not None
+        if (case.interest or 0.0) >= chosen.min_interest
+    ]
+    candidates.sort(key=lambda case: (-(case.interest or 0.0), case.id))
+    return Mined(cases=_without_repeats(candidates)[: chosen.max_cases], pairs=pairs, conflicts=len(meetings))
+
+
+def who_yields(meeting: Meeting, road: PreparedMap | None) -> tuple[Literal["first", "second"], Rule]:
+    """Who had to give way: by a rule of the map, else by geometry, else whoever came second.
+
+    Geometry: on entering, the car that does not circulate; of two merging cars the one that turned in; of two crossing
+    ones the one that turns left across the other.
+    """
+    if road is not None:
+        first, second = (
+            _lanes_before(road, trace, at)
+            for trace, at in ((meeting.first, meeting.first_at), (meeting.second, meeting.second_at))
+        )
+        owes_first = _owes(road, first, second)
+        if owes_first != _owes(road, second, first):
+            return ("first" if owes_first else "second"), "map"
+    turns = turn_before(meeting.first, meeting.first_at), turn_before(meeting.second, meeting.second_at)
+    if meeting.kind in ("merging", "entering") and abs(abs(turns[0]) - abs(turns[1])) > STRAIGHTER_RAD:
+        if meeting.kind == "merging":
+            return ("first" if abs(turns[0]) > abs(turns[1]) else "second"), "geometry"
+        # On a ring the circulating car turns steadily; the entering one bends the other way first.
+        return ("first" if turns[0] < turns[1] else "second"), "geometry"
+    if meeting.kind == "crossing" and abs(turns[0] - turns[1]) > 2 * STRAIGHTER_RAD:
+        return ("first" if turns[0] > turns[1] else "second"), "geometry"
+    return "second", "inferred"
+
+
+def interest_of(tracks: Tracks, meeting: Meeting) -> float:
+    """1 (dull) to 5: how close it was (60 %) and how hard one of them braked in the five seconds before (40 %)."""
+    closeness = float(np.clip(1.0 - max(meeting.gap_s, 0.0) / 3.0, 0.0, 1.0))
+    braking = 0.0
+    for trace in (meeting.first, meeting.second):
+        window = tracks.observed[trace.row] & (np.abs(tracks.time_s - meeting.enter_second_s + 2.5) <= 2.5)
+        speed = tracks.speed[trace.row, window]
+        if speed.size > 10:
+            braking = max(braking, float((speed[:-10] - speed[10:]).max()) / (10 * tracks.dt_s))
+    return round(1.0 + 4.0 * (0.6 * closeness + 0.4 * min(braking / HARD_BRAKING_MPS2, 1.0)), 2)
+
+
+def _lanes_before(road: PreparedMap, trace: Trace, at: int) -> set[int]:
+    """Lanes a car used on its last 30 m before the conflict and its first 5 m in it."""
+    part = slice(max(at - 30, 0), at + 6)
+    return set(road.match(trace.xy[part], trace.heading[part]).lane.tolist()) - {-1}
+
+
+def _owes(road: PreparedMap, own: set[int], other: set[int]) -> bool:
+    return any(other & set(road.road.lanes[lane].yields_to) for lane in own)
+
+
+def _case(
+    scene: Scene,
+    road: PreparedMap | None,
+    meeting: Meeting,
+    meetings: list[Meeting],
+    traces: list[Trace],
+    rules: MiningRules,
+    dataset: str,
+    recording: str,
+) -> Case | None:
+    tracks = scene.tracks
+    yields, rule = who_yields(meeting, road)
+    ego, other = (meeting.first, meeting.second) if yields == "first" else (meeting.second, meeting.first)
+    window = _window(tracks, meeting, ego, other)
+    if window is None:
+        return None
+    start_s, end_s = window
+    ego_id, other_id = str(tracks.ids[ego.row]), str(tracks.ids[other.row])
+    owed = _other_owed(meetings, road, ego, window)
+    return Case(
+        id=f"{recording.replace('/', '-')}-{round(start_s * 10):05d}-{ego_id}-{other_id}",
+        dataset=dataset,
+        recording=recording,
+        site=scene.location,
+        tracks_sha256=_track_hash(scene.provenance.files),
+        start_s=start_s,
+        end_s=end_s,
+        cars=_cast(tracks, traces, ego, other, owed, window),
+        right_of_way=(other_id, *(str(tracks.ids[row]) for row in owed if row != other.row)),
+        desired_speed_mps=rules.desired_speed_mps or _limit(road, ego) or DESIRED_SPEED_MPS,
+        conflicts=(
+            Conflict(
+                kind=meeting.kind,
+                other=other_id,
+                time_gap_s=round(meeting.gap_s, 2),
+                first="ego" if meeting.first is ego else "other",
+                yields="ego",
+                rule=rule,
+                x_m=round(float(meeting.xy[0]), 2),
+                y_m=round(float(meeting.xy[1]), 2),
+            ),
+        ),
+        interest=interest_of(tracks, meeting),
+        source="mined",
+    )
+
+
+def _track_hash(files: Mapping[str, str]) -> str:
+    tracks = [
+        digest for name, digest in sorted(files.items()) if not name.endswith(".osm") and "pedestrian" not in name
+    ]
+    return tracks[0] if tracks else ""
+
+
+def _window(tracks: Tracks, meeting: Meeting, ego: Trace, other: Trace) -> tuple[float, float] | None:
+    """Start and end on the tick grid, with both cars there from start to conflict; None if that is too short."""
+    first, last = tracks.first, tracks.last
+    since = max(float(tracks.time_s[first[row]]) for row in (ego.row, other.row)) + WARM_UP_S
+    until = float(tracks.time_s[last[ego.row]])
+    start = max(meeting.enter_first_s - BEFORE_S, since)
+    end = min(meeting.leave_second_s + AFTER_S, until, start + LONGEST_S)
+    if end - start < SHORTEST_S or start > meeting.enter_second_s - 1.0 or end < meeting.enter_second_s:
+        return None
+    origin = float(tracks.time_s[0])
+    start = origin + round((start - origin) * 10) / 10
+    ticks = int((end - start) * 10 + 1e-6)
+    return round(start, 3), round(start + ticks / 10, 3)
+
+
+def _other_owed(
+    meetings: list[Meeting], road: PreparedMap | None, ego: Trace, window: tuple[float, float]
+) -> list[int]:
+    """Further cars to which the ego had to give way during the case, at most two."""
+    owed: list[int] = []
+    for meeting in meetings:
+        if ego is not meeting.first and ego is not meeting.second:
+            continue
+        if not window[0] <= meeting.enter_second_s <= window[1]:
+            continue
+        yields, rule = who_yields(meeting, road)
+        loser = meeting.first if yields == "first" else meeting.second
+        winner = meeting.second if yields == "first" else meeting.first
+        if loser is ego and rule != "inferred":
+            owed.append(winner.row)
+    return sorted(set(owed))[:2]
+
+
+def _cast(
+    tracks: Tracks, traces: list[Trace], ego: Trace, other: Trace, owed: list[int], window: tuple[float, float]
+) -> tuple[Car, ...]:
+    inside = (tracks.time_s >= window[0] - 1e-6) & (tracks.time_s <= window[1] + 1e-6)
+    distance = np.hypot(*np.moveaxis(tracks.xy[:, inside] - tracks.xy[ego.row, inside], -1, 0))
+    both = tracks.observed[:, inside] & tracks.observed[ego.row, inside]
+    nearest = np.where(both, distance, np.inf).min(axis=1)
+    known = {trace.row: trace for trace in traces}
+    cast = [
+        Car(id=str(tracks.ids[ego.row]), role=Role.EGO),
+        Car(id=str(tracks.ids[other.row]), role=Role.REACTIVE, predicted=True),
+    ]
+    rest = [int(row) for row in np.argsort(nearest, kind="stable") if row not in (ego.row, other.row)]
+    predicted = 1
+    for row in rest:
+        if not np.isfinite(nearest[row]) or row not in known:
+            continue
+        if _follows(tracks, known[row], ego, window[0]):
+            cast.append(Car(id=str(tracks.ids[row]), role=Role.IDM))
+        elif (nearest[row] <= NEAR_M or row in owed) and predicted < MAX_PREDICTED:
+            cast.append(Car(id=str(tracks.ids[row]), role=Role.REPLAY, predicted=True))
+            predicted += 1
+    return tuple(cast)
+
+
+def _follows(tracks: Tracks, car: Trace, ego: Trace, start_s: float) -> bool:
+    """Whether a car is on the ego's path behind it at the start of the case and stays on it."""
+    at = int(np.abs(tracks.time_s - start_s).argmin())
+    if not (tracks.observed[car.row, at] and tracks.observed[ego.row, at]):
+        return False
+    here, there = (_point_at(trace.xy, tracks.xy[trace.row, at]) for trace in (car, ego))
+    if here is None or there is None or here >= len(car.xy) - 1:
+        return False
+    on_path = _point_at(ego.xy, tracks.xy[car.row, at])
+    if on_path is None or not 0 < there - on_path <= FOLLOW_M:
+        return False
+    ahead = car.xy[here : here + 20]
+    gaps = np.hypot(ego.xy[None, :, 0] - ahead[:, None, 0], ego.xy[None, :, 1] - ahead[:, None, 1]).min(axis=1)
+    return bool(gaps.max() < 1.5)
+
+
+def _point_at(path: FloatArray, xy: FloatArray) -> int | None:
+    gap = np.hypot(path[:, 0] - xy[0], path[:, 1] - xy[1])
+    at = int(gap.argmin())
+    return at if gap[at] < 1.5 else None
+
+
+def _limit(road: PreparedMap | None, ego: Trace) -> float | None:
+    if road is None:
+        return None
+    lanes = road.match(ego.xy, ego.heading).lane.tolist()
+    limits = [road.road.lanes[lane].speed_limit_mps for lane in lanes if lane >= 0]
+    known = [limit for limit in limits if limit is not None]
+    return float(np.median(known)) if known else None
+
+
+def _without_repeats(cases: list[Case]) -> tuple[Case, ...]:
+    """Of cases with the same ego or the same pair that overlap by more than half, only the most interesting one."""
+    kept: list[Case] = []
+    for case in cases:
+        pair = {case.ego.id, case.conflicts[0].other}
+        if not any(_overlap(case, old) > 0.5 and pair & {old.ego.id, old.conflicts[0].other} for old in kept):
+            kept.append(case)
+    return tuple(kept)
+
+
+def _overlap(a: Case, b: Case) -> float:
+    shared = min(a.end_s, b.end_s) - max(a.start_s, b.start_s)
+    return max(shared, 0.0) / min(a.end_s - a.start_s, b.end_s - b.start_s)
