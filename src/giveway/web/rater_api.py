@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections import OrderedDict
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from giveway import __version__
 from giveway.core.scene import Provenance, Scene
@@ -72,7 +73,7 @@ async def known_rater(request: Request) -> int:
     return rater_id
 
 
-def same_page(request: Request, x_csrf: Annotated[str, Header(max_length=100)] = "") -> None:
+async def same_page(request: Request, x_csrf: Annotated[str, Header(max_length=100)] = "") -> None:
     """Refuse what does not come from our own pages."""
     web: WebContext = request.app.state.web
     if not web.cookies.proves(request, x_csrf):
@@ -88,6 +89,30 @@ def current_rater(request: Request) -> Rater:
     return rater
 
 
+class Drawings:
+    """Canvas documents, kept in memory: they are small, never change, and everybody asks for the same ones.
+
+    Only names of the manifest reach the file system, so no path can be smuggled in.
+    """
+
+    MAX_BYTES = 64 * 1024 * 1024
+
+    def __init__(self, folder: FilePath) -> None:
+        self._folder = folder / CLIP_FOLDER
+        self._known: OrderedDict[str, bytes] = OrderedDict()
+        self._size = 0
+
+    async def get(self, clip: str) -> bytes:
+        """The document of a clip of the manifest."""
+        if clip not in self._known:
+            content = await run_in_threadpool((self._folder / f"{clip}.json").read_bytes)
+            self._size += len(content) if clip not in self._known else 0
+            self._known[clip] = content
+            while self._size > self.MAX_BYTES and len(self._known) > 1:
+                self._size -= len(self._known.popitem(last=False)[1])
+        return self._known[clip]
+
+
 RaterId = Annotated[int, Depends(known_rater)]
 CurrentRater = Annotated[Rater, Depends(current_rater)]
 
@@ -97,6 +122,7 @@ def rater_api(web: WebContext) -> APIRouter:
     router = APIRouter()
     study = web.study
     clips = study.by_id()
+    drawings = Drawings(study.folder)
     num_options = len(study.design.options)
 
     @router.post(
@@ -151,25 +177,22 @@ def rater_api(web: WebContext) -> APIRouter:
     @router.get("/clips/{clip}.json", responses={401: {}, 404: {}})
     async def clip_document(clip: ClipName, rater_id: RaterId) -> Response:
         """Drawing of a clip."""
-        return _file(study.folder, clips, clip, "json", "application/json")
+        if clip not in clips:
+            raise HTTPException(404, "no such clip")
+        return Response(await drawings.get(clip), media_type="application/json", headers=IMMUTABLE)
 
     @router.get("/clips/{clip}.mp4", responses={401: {}, 404: {}, 206: {}, 416: {}})
     async def clip_video(clip: ClipName, rater_id: RaterId) -> Response:
         """Video of a clip."""
-        return _file(study.folder, clips, clip, "mp4", "video/mp4")
+        if clip not in clips or not clips[clip].video:
+            raise HTTPException(404, "no such clip")
+        return FileResponse(study.folder / CLIP_FOLDER / f"{clip}.mp4", media_type="video/mp4", headers=IMMUTABLE)
 
     return router
 
 
 def _clip(clip: Clip) -> dict[str, Any]:
     return {"clip": clip.clip, "video": clip.video}
-
-
-def _file(folder: FilePath, clips: Mapping[str, Clip], clip: str, suffix: str, media_type: str) -> Response:
-    # Only names of the manifest reach the file system, so no path can be smuggled in.
-    if clip not in clips or (suffix == "mp4" and not clips[clip].video):
-        raise HTTPException(404, "no such clip")
-    return FileResponse(folder / CLIP_FOLDER / f"{clip}.{suffix}", media_type=media_type, headers=IMMUTABLE)
 
 
 def playback_clip(number: int) -> dict[str, Any]:

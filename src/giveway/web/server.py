@@ -15,6 +15,7 @@ from giveway.web.app import create_app
 
 TOKEN_VARIABLE = "GIVEWAY_STUDY_TOKEN"
 MIN_TOKEN = 16
+BACKLOG = 4096
 LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -92,6 +93,7 @@ def serve(
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)  # whoever comes between the announcement and the first accept waits
     except OSError as error:
         raise UsageError(
             "the address cannot be used", where=f"{host}:{port}", found=error.strerror, hint="choose another --port"
@@ -112,7 +114,7 @@ def serve(
             forwarded_allow_ips="127.0.0.1,::1" if behind_proxy else "",
             timeout_keep_alive=30,
             timeout_graceful_shutdown=10,
-            backlog=4096,
+            backlog=BACKLOG,
             h11_max_incomplete_event_size=32 * 1024,
         )
     )
