@@ -11,6 +11,7 @@ import typer
 
 from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
+from giveway.core.files import write_text
 
 if TYPE_CHECKING:
     from giveway.study.creation import Progress
@@ -165,6 +166,73 @@ def export(
     else:
         for path in files:
             typer.echo(str(path))
+
+
+@app.command()
+def analyze(
+    study: StudyFolder,
+    out: Annotated[Path | None, typer.Option("--out", help="HTML report; default report.html in the folder.")] = None,
+    draws: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws.")] = 2000,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Leave the mixed model out.")] = False,
+    database: DatabaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the tables, with and without exclusions, and write an HTML report."""
+    from giveway.study.analysis import analyze_study
+    from giveway.study.report import html_report, text_report
+    from giveway.study.workspace import open_study
+
+    opened = open_study(study, url=database)
+    analysis = analyze_study(opened, draws=draws, with_model=not no_model)
+    path = out or study / "report.html"
+    write_text(path, html_report(opened, analysis))
+    if as_json:
+        print_json({"report": path, "analysis": analysis})
+    else:
+        typer.echo(text_report(analysis))
+        typer.echo(f"report: {path}")
+
+
+@app.command()
+def power(
+    raters: Annotated[int, typer.Option(min=2, max=10_000, help="Raters.")] = 30,
+    clips: Annotated[int, typer.Option(min=2, max=1000, help="Clips per condition.")] = 12,
+    rater_sd: Annotated[float, typer.Option(min=0, max=5, help="Spread of raters [logit].")] = 0.8,
+    clip_sd: Annotated[float, typer.Option(min=0, max=5, help="Spread of clips [logit].")] = 0.7,
+    alpha: Annotated[float, typer.Option(min=0.0001, max=0.5, help="Two-sided level.")] = 0.05,
+    wanted: Annotated[float, typer.Option("--power", min=0.1, max=0.999, help="Wanted power.")] = 0.8,
+    draws: Annotated[int, typer.Option(min=50, max=100_000, help="Simulated studies per effect.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """How large a difference between two conditions a study of this size can detect."""
+    from giveway.core.seeds import stream
+    from giveway.study.power import simulate_power
+
+    curve = simulate_power(
+        num_raters=raters,
+        clips_per_condition=clips,
+        rater_sd=rater_sd,
+        clip_sd=clip_sd,
+        alpha=alpha,
+        power=wanted,
+        draws=draws,
+        rng=stream(seed, "power"),
+    )
+    if as_json:
+        print_json(curve)
+        return
+    typer.echo(f"{raters} raters, {clips} clips per condition, {draws} simulated studies per line")
+    typer.echo("  shift [logit]   difference of means   power")
+    for point in curve.points:
+        typer.echo(f"  {point.effect_logit:10.2f} {point.difference:18.2f} {point.power:12.2f}")
+    if curve.detectable_logit == curve.detectable_logit:
+        typer.echo(
+            f"power {wanted:g} is reached at a shift of {curve.detectable_logit:.2f} logit, "
+            f"a difference of {curve.detectable_difference:.2f} points"
+        )
+    else:
+        typer.echo(f"power {wanted:g} is not reached; ask more people or show more clips")
 
 
 @app.command()

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from giveway.cli.main import run
+from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.study.analysis import analyze_study
+from giveway.study.export import export_study, harmless_cell, long_answers
+from giveway.study.power import simulate_power
+from giveway.study.report import html_report, text_report
+from giveway.study.workspace import Study
+from giveway.testing.studies import answer_all, enroll
+
+
+def careful(rng: np.random.Generator, recorded: float = 4.2, generated: float = 3.2):
+    """A rater who finds recorded traffic more realistic than generated, and broken motion unrealistic."""
+
+    def rate(clip) -> int:
+        center = 1.3 if clip.broken else recorded if clip.condition == "recorded" else generated
+        return int(np.clip(round(center + rng.normal(0, 0.7)), 1, 5))
+
+    return rate
+
+
+@pytest.fixture
+def answered(study: Study) -> Study:
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        answer_all(study, enroll(study), careful(rng))
+    answer_all(study, enroll(study), careful(rng), pass_checks=False)
+    answer_all(study, enroll(study), careful(rng), rt_ms=100)
+    answer_all(study, enroll(study), lambda clip: 3)
+    enroll(study)
+    return study
+
+
+def test_declared_rules_exclude_and_are_counted(answered: Study) -> None:
+    analysis = analyze_study(answered, draws=200, with_model=False)
+    counts = {rule.rule: len(rule.raters) for rule in analysis.exclusions}
+    assert counts == {
+        "require_complete": 0,
+        "max_failed_checks": 1,
+        "min_median_rt_share": 1,
+        "min_rating_variance": 1,
+        "max_anchor_mean": 0,
+    }
+    assert (analysis.everybody.num_raters, analysis.kept.num_raters, analysis.num_excluded) == (11, 8, 3)
+
+
+def test_half_answered_raters_are_excluded_when_complete_ones_are_required(answered: Study) -> None:
+    from giveway.study.answer_writer import write_answers
+
+    from .test_storage import answer
+
+    rater = enroll(answered)
+    with answered.engine.begin() as connection:
+        write_answers(connection, [answer(rater.id, 0, rt_ms=20_000)])
+    rules = {r.rule: r.raters for r in analyze_study(answered, draws=100, with_model=False).exclusions}
+    assert rules["require_complete"] == (rater.code,)
+
+
+def test_summary_equals_plain_means_of_the_export(answered: Study) -> None:
+    results = analyze_study(answered, draws=200, with_model=False).everybody
+    first = long_answers(answered).filter(pl.col("repeat") == 0)
+    for summary in results.conditions:
+        ratings = first.filter(pl.col("condition") == summary.condition)["rating"].to_numpy()
+        assert summary.mean.value == pytest.approx(ratings.mean(), abs=1e-12)
+        assert summary.share_realistic.value == pytest.approx((ratings >= 4).mean(), abs=1e-12)
+        assert sum(summary.counts) == summary.num_ratings == ratings.size
+        assert summary.mean.low <= summary.mean.value <= summary.mean.high
+    assert results.num_ratings == first.height
+
+
+def test_mixed_model_finds_the_difference(answered: Study) -> None:
+    kept = analyze_study(answered, draws=200).kept
+    effects = {d.condition: d.effect for d in kept.differences}
+    assert effects["generated"].high < 0
+    assert effects["broken_slide"].value < effects["generated"].value
+    assert kept.model.converged
+
+
+def test_no_answers_is_an_error(study: Study) -> None:
+    enroll(study)
+    with pytest.raises(EmptySelectionError):
+        analyze_study(study)
+
+
+def test_export_holds_every_answer_and_no_identity(answered: Study, tmp_path: Path) -> None:
+    files = {path.name: path for path in export_study(answered, tmp_path / "out")}
+    rows = list(csv.DictReader(files["answers.csv"].open()))
+    assert list(rows[0]) == (
+        [
+            "study_id",
+            "rater",
+            "clip",
+            "condition",
+            "position",
+            "repeat",
+            "rating",
+            "rt_ms",
+            "plays",
+            "played_ms",
+            "visible_ms",
+            "ts_utc",
+            "app_version",
+        ]
+    )
+    assert len(rows) == 11 * 9
+    wide = list(csv.DictReader(files["wide.csv"].open()))
+    counts = list(csv.DictReader(files["counts.csv"].open()))
+    assert len(wide) == len(counts) == 8
+    for one, other in zip(wide, counts, strict=True):
+        ratings = [v for k, v in one.items() if k != "clip"]
+        assert [str(ratings.count(str(j))) for j in range(1, 6)] == [other[str(j)] for j in range(1, 6)]
+    assert len(list(csv.DictReader(files["checks.csv"].open()))) == 11 * 2
+    assert len(list(csv.DictReader(files["raters.csv"].open()))) == 12
+    book = json.loads(files["codebook.json"].read_text())
+    assert book["rating"]["5"] == "Very realistic"
+    assert set(rows[0]) <= set(book["columns"])
+    assert "token" not in "".join(path.read_text() for path in files.values())
+
+
+def test_agree_reads_the_export(answered: Study, tmp_path: Path, capsys) -> None:
+    export_study(answered, tmp_path)
+    kappas = []
+    for name in ("answers.csv", "counts.csv"):
+        run_quietly(["agree", str(tmp_path / name), "--json"])
+        kappas.append(json.loads(capsys.readouterr().out)["kappa_corrected"])
+    live = analyze_study(answered, draws=100, with_model=False).everybody.agreement.kappa_corrected
+    assert kappas == pytest.approx([live, live], abs=1e-12)
+
+
+def run_quietly(arguments: list[str]) -> int:
+    try:
+        run(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def test_free_text_cannot_become_a_formula() -> None:
+    assert harmless_cell("=HYPERLINK(1)") == "'=HYPERLINK(1)"
+    assert harmless_cell("fine") == "fine"
+
+
+def test_reports_show_both_sets_and_both_kappas(answered: Study) -> None:
+    analysis = analyze_study(answered, draws=100, with_model=False)
+    for text in (text_report(analysis), html_report(answered, analysis)):
+        assert "After exclusions: 8 raters" in text
+        assert "Without exclusions: 11 raters" in text
+        assert f"{analysis.kept.agreement.kappa_corrected:.3f}" in text
+        assert f"{analysis.kept.agreement.kappa_as_printed:.3f}" in text
+    assert "http" not in html_report(answered, analysis).replace("http-equiv", "")
+
+
+def test_commands_end_to_end(answered: Study, tmp_path: Path, capsys) -> None:
+    folder = str(answered.folder)
+    assert run_quietly(["study", "analyze", folder, "--draws", "100", "--no-model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["analysis"]["num_excluded"] == 3
+    assert (answered.folder / "report.html").read_text().startswith("<!doctype html>")
+    assert run_quietly(["study", "export", folder, "--out", str(tmp_path / "x")]) == 0
+    assert run_quietly(["study", "payments", folder, "--json"]) == 0
+    assert run_quietly(["study", "power", "--draws", "50", "--json"]) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["study", "analyze", "nowhere"],
+        ["study", "serve", "nowhere"],
+        ["study", "create", "--clips", "nowhere", "--out", "x"],
+        ["study", "create", "--clips", ".", "--out", "x", "--template", "odd"],
+        ["study", "create", "--clips", ".", "--out", "x", "--up", "down"],
+    ],
+)
+def test_bad_input_is_a_sentence_with_exit_code_2(arguments, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_quietly(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_power_grows_with_effect_and_size_and_keeps_its_level() -> None:
+    effects = np.array([0.0, 0.6, 1.2])
+
+    def powers(raters: int, clips: int) -> list[float]:
+        rng = np.random.default_rng(0)
+        curve = simulate_power(num_raters=raters, clips_per_condition=clips, draws=600, effects=effects, rng=rng)
+        return [point.power for point in curve.points]
+
+    small, large = powers(10, 6), powers(30, 12)
+    assert small[0] < small[1] < small[2]
+    assert large[1] > small[1]
+    assert 0.02 < large[0] < 0.085
+    with pytest.raises(UsageError):
+        simulate_power(num_raters=1, rng=np.random.default_rng(0))

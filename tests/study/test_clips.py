@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import DatasetLayoutError, EmptySelectionError, StoreError, UsageError
+from giveway.study.anchors import sideways_slide, teleport
+from giveway.study.clips import clip_document, clip_id, cut, encode_document
+from giveway.study.creation import Plan, create_study
+from giveway.study.design import ClipStyle, parse_design
+from giveway.study.manifest import read_manifest
+from giveway.study.sources import find_sources
+from giveway.study.windows import Window, find_windows
+from giveway.testing import worlds
+from giveway.testing.studies import synthetic_study, world_source
+
+STYLE = ClipStyle(duration_s=4.0, rate_hz=10.0)
+
+
+def crossing_clip():
+    scene = worlds.crossing(duration_s=6.0)
+    return cut(scene, Window(start=5, stop=46, ego=1, rated=0, nearest_m=1.0), STYLE)
+
+
+def test_nearest_encounter_is_chosen_and_nobody_is_rated_twice() -> None:
+    movers = [worlds.car([[0, y], [200, y]], 10.0, start_s=x) for y, x in ((0, 0), (4, 2), (40, 0), (50, 3), (300, 0))]
+    scene = worlds.world(*movers, duration_s=8.0)
+    found = find_windows(scene, duration_s=4.0, limit=5)
+    assert found[0].nearest_m == pytest.approx(np.hypot(4, 2))
+    roles = [agent for window in found for agent in (window.ego, window.rated)]
+    assert len(roles) == len(set(roles)) == 4
+
+
+def test_logs_that_declare_their_ego_are_not_searched() -> None:
+    scene = replace(worlds.crossing(), attributes={"ego": "1", "rated": "2", "start_s": 1.0})
+    (window,) = find_windows(scene, duration_s=4.0, limit=9)
+    assert (window.ego, window.rated, window.start) == (0, 1, 10)
+
+
+def test_too_short_recordings_give_no_window() -> None:
+    assert find_windows(worlds.crossing(duration_s=3.0), duration_s=4.0, limit=3) == []
+
+
+def test_clip_has_the_rate_and_length_of_the_study() -> None:
+    scene = worlds.crossing(duration_s=6.0)
+    for rate in (5.0, 10.0, 25.0):
+        style = ClipStyle(duration_s=4.0, rate_hz=rate)
+        tracks = cut(scene, Window(start=0, stop=41, ego=0, rated=1, nearest_m=0.0), style).tracks
+        assert tracks.num_instants == 4 * rate + 1
+        assert tracks.time_s[0] == 0
+        expected = scene.tracks.xy[0, 0] + tracks.time_s[:, None] * scene.tracks.velocity[0, 0]
+        assert tracks.xy[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_resampling_does_not_bridge_gaps() -> None:
+    movers = (worlds.car([[0, 0], [90, 0]], 10.0), worlds.car([[0, 4], [90, 4]], 10.0, enter_s=1.0, leave_s=2.05))
+    scene = worlds.world(*movers, duration_s=5.0)
+    tracks = cut(
+        scene, Window(start=0, stop=41, ego=0, rated=1, nearest_m=4.0), ClipStyle(duration_s=4, rate_hz=25)
+    ).tracks
+    assert tracks.time_s[tracks.observed[1]].min() == pytest.approx(1.0)
+    assert tracks.time_s[tracks.observed[1]].max() == pytest.approx(2.0)
+    assert np.isnan(tracks.xy[1, ~tracks.observed[1]]).all()
+
+
+def test_document_tells_nothing_about_its_source() -> None:
+    text = json.dumps(clip_document(crossing_clip(), STYLE))
+    for word in ("crossing", "synthetic", '"1"', '"2"', 'car"', "recorded"):
+        assert word not in text.replace("Rated car", "")
+
+
+def test_same_traffic_elsewhere_on_earth_gives_the_same_clip() -> None:
+    scene = worlds.crossing(duration_s=6.0)
+    window = Window(start=5, stop=46, ego=1, rated=0, nearest_m=1.0)
+    moved = replace(scene, road=None, tracks=replace(scene.tracks, xy=scene.tracks.xy + np.array([1024.0, -512.0])))
+    here = encode_document(clip_document(cut(replace(scene, road=None), window, STYLE), STYLE))
+    assert clip_id(here) == clip_id(encode_document(clip_document(cut(moved, window, STYLE), STYLE)))
+
+
+@pytest.mark.parametrize("breaks", [teleport, sideways_slide])
+def test_broken_motion_moves_only_the_rated_car_impossibly(breaks) -> None:
+    tracks = crossing_clip().tracks
+    broken = breaks(tracks, 1, np.random.default_rng(0))
+    assert np.array_equal(broken.xy[0], tracks.xy[0])
+    assert np.array_equal(broken.heading, tracks.heading)
+    step = np.diff(broken.xy[1], axis=0)
+    heading = tracks.heading[1, :-1]
+    sideways = np.abs(-np.sin(heading) * step[:, 0] + np.cos(heading) * step[:, 1])
+    speed = np.hypot(*step.T) / 0.1
+    assert sideways.max() / 0.1 > 3 or speed.max() > 40
+
+
+def test_creation_is_reproducible(tmp_path: Path) -> None:
+    first, second = (synthetic_study(tmp_path / name) for name in ("a", "b"))
+    names = [[c.model_dump() for c in read_manifest(folder)] for folder in (first, second)]
+    assert names[0] == names[1]
+    assert all(re.fullmatch(r"[0-9a-f]{24}", c["clip"]) for c in names[0])
+
+
+def test_clip_ids_are_hashes_of_the_files(study_folder: Path) -> None:
+    for clip in read_manifest(study_folder):
+        assert clip_id((study_folder / "clips" / f"{clip.clip}.json").read_bytes()) == clip.clip
+
+
+def test_study_has_anchors_and_practice(study_folder: Path) -> None:
+    clips = read_manifest(study_folder)
+    main = [c for c in clips if c.role == "main"]
+    assert len(main) == 8
+    assert sorted(c.condition for c in main if c.broken) == ["broken_slide", "broken_teleport"]
+    assert [c.broken for c in clips if c.role == "practice"] == [False, True]
+    assert len({(c.condition, c.scene) for c in clips}) == len(clips)
+
+
+def test_a_used_folder_is_left_alone(study_folder: Path) -> None:
+    with pytest.raises(UsageError, match="not empty"):
+        synthetic_study(study_folder)
+
+
+def test_recordings_without_encounters_are_an_error_and_leave_nothing(tmp_path: Path) -> None:
+    design = parse_design({"id": "x", "clips": {"duration_s": 50}}, where="test")
+    with pytest.raises(EmptySelectionError):
+        create_study([world_source("recorded", 3)], tmp_path / "s", design, Plan(num_clips=4))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_or_damaged_clip_files_are_noticed(study) -> None:
+    clip = study.clips[0].clip
+    (study.folder / "clips" / f"{clip}.json").unlink()
+    with pytest.raises(StoreError, match="missing"):
+        read_manifest(study.folder)
+    (study.folder / "clips.json").write_text("[{]")
+    with pytest.raises(StoreError, match="damaged"):
+        read_manifest(study.folder)
+
+
+def write_interaction(folder: Path, offset: float) -> None:
+    """Two cars that meet, in the file format of the INTERACTION dataset."""
+    folder.mkdir(parents=True)
+    lines = ["track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"]
+    for track, y, start in ((1, 1000.0, 0.0), (2, 1004.0, offset)):
+        for frame in range(1, 121):
+            x = 900 + start + 8 * (frame - 1) / 10
+            lines.append(f"{track},{frame},{frame * 100},car,{x:.3f},{y:.3f},8.0,0.0,0.0,4.5,1.8")
+    (folder / "vehicle_tracks_000.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_subfolders_become_conditions(tmp_path: Path) -> None:
+    write_interaction(tmp_path / "in" / "recorded" / "DR_A", 3.0)
+    write_interaction(tmp_path / "in" / "ours" / "DR_A", 5.0)
+    sources = find_sources(tmp_path / "in")
+    assert [s.condition for s in sources] == ["ours", "recorded"]
+    (scene,) = sources[0].scenes(np.random.default_rng(0))
+    assert len(find_windows(scene, duration_s=5.0, limit=3)) == 1
+
+
+def test_a_data_root_is_one_condition(tmp_path: Path) -> None:
+    write_interaction(tmp_path / "recorded_trackfiles" / "DR_A", 3.0)
+    assert [s.condition for s in find_sources(tmp_path)] == ["recorded"]
+
+
+def test_folders_without_recordings_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(DatasetLayoutError):
+            find_sources(folder)
+
+
+def test_video_shows_what_the_canvas_shows_and_names_nothing(tmp_path: Path) -> None:
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    from giveway.study.video import COLORS, SIDE_PX, video_frame, write_video
+
+    style = ClipStyle(duration_s=1.0, span_m=40)
+    scene = worlds.crossing(duration_s=6.0)
+    document = clip_document(cut(scene, Window(start=5, stop=16, ego=1, rated=0, nearest_m=1.0), style), style)
+    image = np.asarray(video_frame(document, 0.4))
+    assert image.shape == (SIDE_PX, SIDE_PX, 3)
+    ego = tuple(int(COLORS["ego"][i : i + 2], 16) for i in (1, 3, 5))
+    assert tuple(image[SIDE_PX // 2, SIDE_PX // 2]) == ego
+    path = tmp_path / "clip.mp4"
+    write_video(document, path)
+    info = next(imageio_ffmpeg.read_frames(str(path)))
+    assert info["codec"] == "h264"
+    assert info["size"] == (SIDE_PX, SIDE_PX)
+    assert info["duration"] == pytest.approx(1.04, abs=0.05)
+    assert b"x264 - core" not in path.read_bytes()
