@@ -54,13 +54,8 @@ def test_declared_rules_exclude_and_are_counted(answered: Study) -> None:
 
 
 def test_half_answered_raters_are_excluded_when_complete_ones_are_required(answered: Study) -> None:
-    from giveway.study.answer_writer import write_answers
-
-    from .test_storage import answer
-
     rater = enroll(answered)
-    with answered.engine.begin() as connection:
-        write_answers(connection, [answer(rater.id, 0, rt_ms=20_000)])
+    answer_all(answered, rater, lambda clip: 3, limit=1)
     rules = {r.rule: r.raters for r in analyze_study(answered, draws=100, with_model=False).exclusions}
     assert rules["require_complete"] == (rater.code,)
 
@@ -91,35 +86,24 @@ def test_no_answers_is_an_error(study: Study) -> None:
         analyze_study(study)
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
 def test_export_holds_every_answer_and_no_identity(answered: Study, tmp_path: Path) -> None:
     files = {path.name: path for path in export_study(answered, tmp_path / "out")}
-    rows = list(csv.DictReader(files["answers.csv"].open()))
-    assert list(rows[0]) == (
-        [
-            "study_id",
-            "rater",
-            "clip",
-            "condition",
-            "position",
-            "repeat",
-            "rating",
-            "rt_ms",
-            "plays",
-            "played_ms",
-            "visible_ms",
-            "ts_utc",
-            "app_version",
-        ]
-    )
+    rows = read_rows(files["answers.csv"])
+    order = "study_id rater clip condition position repeat rating rt_ms plays played_ms visible_ms ts_utc app_version"
+    assert " ".join(rows[0]) == order
     assert len(rows) == 11 * 9
-    wide = list(csv.DictReader(files["wide.csv"].open()))
-    counts = list(csv.DictReader(files["counts.csv"].open()))
+    wide = read_rows(files["wide.csv"])
+    counts = read_rows(files["counts.csv"])
     assert len(wide) == len(counts) == 8
     for one, other in zip(wide, counts, strict=True):
         ratings = [v for k, v in one.items() if k != "clip"]
         assert [str(ratings.count(str(j))) for j in range(1, 6)] == [other[str(j)] for j in range(1, 6)]
-    assert len(list(csv.DictReader(files["checks.csv"].open()))) == 11 * 2
-    assert len(list(csv.DictReader(files["raters.csv"].open()))) == 12
+    assert len(read_rows(files["checks.csv"])) == 11 * 2
+    assert len(read_rows(files["raters.csv"])) == 12
     book = json.loads(files["codebook.json"].read_text())
     assert book["rating"]["5"] == "Very realistic"
     assert set(rows[0]) <= set(book["columns"])

@@ -16,7 +16,6 @@ from giveway.study.design import parse_design
 from giveway.study.manifest import Clip
 from giveway.study.participation import (
     Rater,
-    Step,
     assigned_items,
     find_rater,
     finish,
@@ -81,9 +80,15 @@ def enroll(study: Study) -> Rater:
 
 
 def answer_all(
-    study: Study, rater: Rater, rate: Callable[[Clip], int], *, rt_ms: int = 12_000, pass_checks: bool = True
+    study: Study,
+    rater: Rater,
+    rate: Callable[[Clip], int],
+    *,
+    rt_ms: int = 12_000,
+    pass_checks: bool = True,
+    limit: int | None = None,
 ) -> None:
-    """Answer every item and finish; ``rate`` gives the rating of a clip."""
+    """Answer every item (or the first few) and finish; ``rate`` gives the rating of a clip."""
     clips, options = study.by_id(), len(study.design.options)
     items, _ = assigned_items(study, rater)
     given = [
@@ -101,12 +106,12 @@ def answer_all(
             ts_utc=utc_now(),
             app_version="test",
         )
-        for item in items
+        for item in items[:limit]
     ]
     with study.engine.begin() as connection:
         write_answers(connection, given)
-    finish_rating(study, rater)
-    finish(study, _with_step(rater, "comment"), comment="", age_band=None, driving_band=None)
+    if finish_rating(study, rater) == "comment":
+        finish(study, replace(rater, step="comment"), comment="", age_band=None, driving_band=None)
 
 
 def _found(study: Study, token: str) -> Rater:
@@ -114,7 +119,3 @@ def _found(study: Study, token: str) -> Rater:
     if rater is None:
         raise LookupError("no such rater")
     return rater
-
-
-def _with_step(rater: Rater, step: Step) -> Rater:
-    return replace(rater, step=step)
