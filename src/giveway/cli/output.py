@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from giveway.core.errors import GivewayError
 
 
@@ -23,10 +21,8 @@ def jsonable(value: Any) -> Any:
         return {str(k): jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(v) for v in value]
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # arrays and array scalars; numpy itself would double the time of --help
         return jsonable(value.tolist())
-    if isinstance(value, np.generic):
-        return jsonable(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Path):
