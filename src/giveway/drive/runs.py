@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.files import write_text
-from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans, run_meta
+from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
 from giveway.drive.scoring import DriveScore, challenge_inputs, details, failed_inputs, score_log
@@ -89,6 +89,7 @@ def run_predictor(
     threads: int = 1,
     variant: str = "",
     keep_predictions: bool = True,
+    batch: int = BATCH,
     progress: Progress | None = None,
 ) -> DriveRun:
     """Drive every case that has no log yet and score all of them.
@@ -106,6 +107,7 @@ def run_predictor(
         threads: for the compiled step.
         variant: tells apart predictors of the same name, e.g. by the hash of a checkpoint.
         keep_predictions: whether logs keep what was predicted; without, they cannot show fans.
+        batch: cases stepped together; 1 for a predictor that must be asked about one case after the other.
         progress: where to report.
     """
     store = Store(out, create=True)
@@ -118,7 +120,9 @@ def run_predictor(
         spec = {"command": "drive run", **run_meta(predictor, planner, seed), "cases": [c.fingerprint for c in cases]}
         store.write_plan(spec, FUNCTION, cells.values())
         report.start(total=len(cases), skipped=len(done), workers=threads)
-        drives = drive_cases(missing, source, predictor=predictor, planner=planner, seed=seed, threads=threads)
+        drives = drive_cases(
+            missing, source, predictor=predictor, planner=planner, seed=seed, threads=threads, batch=batch
+        )
         for count, drive in enumerate(drives, 1):
             if isinstance(drive, FailedDrive):
                 failed[drive.case.id] = drive.reason

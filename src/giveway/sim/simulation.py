@@ -114,6 +114,8 @@ class Simulation:
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
             future=self._future(case, agent) if with_future else None,
+            others_ids=self._others_ids(case, agent) if with_others else (),
+            age_ticks=self._ages(case, agent) if with_others else None,
         )
 
     def step(self, predictions: MotionPrediction | AcceptedPredictions | None = None) -> AcceptedPredictions | None:
@@ -246,22 +248,35 @@ class Simulation:
         return history
 
     def _others(self, case: IntArray, agent: IntArray, *, filled: bool) -> dict[str, FloatArray]:
-        agents = self.fixed.driver.shape[1] if filled else 0
         if not filled or case.size == 0:
             return {
                 "others": np.zeros((case.size, 0, HISTORY_STEPS, STATE_SIZE)),
                 "others_size": np.zeros((case.size, 0, 2)),
             }
-        others = np.arange(agents)[None, :] + (np.arange(agents)[None, :] >= agent[:, None])
-        others = others[:, : agents - 1]
+        others = self._other_agents(agent)
         here = self.moving.on[case[:, None], others, PAST + self.tick]
-        flat_case, flat_agent = np.repeat(case, agents - 1), others.ravel()
-        history = self._history(flat_case, flat_agent).reshape(case.size, agents - 1, HISTORY_STEPS, STATE_SIZE)
+        flat_case, flat_agent = np.repeat(case, others.shape[1]), others.ravel()
+        history = self._history(flat_case, flat_agent).reshape(*others.shape, HISTORY_STEPS, STATE_SIZE)
         size = self.fixed.size[case[:, None], others]
         return {
             "others": np.where(here[..., None, None], history, np.nan),
             "others_size": np.where(here[..., None], size, np.nan),
         }
+
+    def _other_agents(self, agent: IntArray) -> IntArray:
+        """(R, A - 1) everybody else, in the order of the case."""
+        rest = np.arange(self.fixed.driver.shape[1] - 1)[None, :]
+        return rest + (rest >= agent[:, None])
+
+    def _others_ids(self, case: IntArray, agent: IntArray) -> tuple[tuple[str, ...], ...]:
+        return tuple(
+            tuple(str(self.cases[c].ids[a]) if a < len(self.cases[c].ids) else "" for a in row.tolist())
+            for c, row in zip(case.tolist(), self._other_agents(agent), strict=True)
+        )
+
+    def _ages(self, case: IntArray, agent: IntArray) -> IntArray:
+        everybody = np.concatenate([agent[:, None], self._other_agents(agent)], axis=1)
+        return np.maximum(PAST + self.tick - self.moving.first[case[:, None], everybody], 0)
 
     def _future(self, case: IntArray, agent: IntArray) -> FloatArray:
         """(R, 30, 5) recording of replay cars, current plan of all others; straight on where that ends."""

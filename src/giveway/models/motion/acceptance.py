@@ -72,7 +72,8 @@ def accept(
     Args:
         prediction: what came back.
         inputs: what was asked.
-        missing: (R,) reasons why there is no answer at all (a missed deadline), empty where there is one.
+        missing: (R,) reasons why there is no answer at all, empty where there is one; None takes what the prediction
+            says itself.
 
     Raises:
         PredictionError: if the arrays have the wrong shape.
@@ -81,6 +82,7 @@ def accept(
     states = np.array(prediction.states, dtype=np.float64)
     probability = np.array(prediction.probability, dtype=np.float64)
     reasons = row_faults(states, probability)
+    missing = prediction.missing if missing is None else missing
     if missing is not None:
         reasons = tuple(absent or fault for absent, fault in zip(missing, reasons, strict=True))
     fallback = np.array([bool(reason) for reason in reasons], dtype=np.bool_)

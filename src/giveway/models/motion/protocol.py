@@ -67,6 +67,10 @@ class MotionInputs:
         tick: (R,) ticks since the start of the case.
         seed: root of the random streams.
         future: (R, 30, 5) what will happen, for privileged predictors; None for all others.
+        others_ids: (R, M) identifiers of the others, also of those not present now, empty text for padding; () if
+            ``others`` is not filled.
+        age_ticks: (R, 1 + M) ticks since the first known state, of the car itself and then of the others; None if
+            ``others`` is not filled.
     """
 
     history: FloatArray
@@ -80,6 +84,8 @@ class MotionInputs:
     tick: IntArray
     seed: int = 0
     future: FloatArray | None = None
+    others_ids: tuple[tuple[str, ...], ...] = ()
+    age_ticks: IntArray | None = None
 
     @property
     def num_requests(self) -> int:
@@ -96,10 +102,13 @@ class MotionPrediction:
     """Attributes:
     states: (R, K, 30, 5) in the coordinates of the inputs.
     probability: (R, K) of each mode; rows add up to one, unused modes have 0.
+    missing: (R,) why there is no answer at all (a missed deadline), empty text where there is one; None if there is
+        one everywhere.
     """
 
     states: FloatArray
     probability: FloatArray
+    missing: tuple[str, ...] | None = None
 
 
 @runtime_checkable
