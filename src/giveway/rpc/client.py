@@ -1,0 +1,223 @@
+"""A reference client: runs any registered predictor against a server.
+
+``python -m giveway.rpc.client --address 127.0.0.1:50051 --predictor constant_velocity``
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from giveway.core.errors import MissingDependencyError, ProtocolError
+from giveway.core.maps.lanes import LaneMap
+from giveway.models.motion.protocol import (
+    HISTORY_STEPS,
+    STATE_SIZE,
+    MotionInputs,
+    MotionPrediction,
+    TrajectoryPredictor,
+)
+from giveway.rpc.messages import (
+    FETCH,
+    PUSH,
+    FetchEnvRequest,
+    FetchEnvResponse,
+    PushMyTrajectoryRequest,
+    PushMyTrajectoryResponse,
+)
+from giveway.rpc.wire import BUSY, IDLE, OK, OVER, mode_of, states_of
+
+try:
+    import grpc
+except ImportError as error:
+    raise MissingDependencyError("grpc", extra="rpc", purpose="predicting over gRPC") from error
+
+ORIGIN_M = (1000.0, 1000.0)
+"""What the wire's frame lies off the site's."""
+
+CALL_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientReport:
+    """What a client did in one session.
+
+    Attributes:
+        predicted: pushes that were taken.
+        refused: sentences of pushes that were not.
+        cases: in the order they came.
+    """
+
+    predicted: int
+    refused: tuple[str, ...]
+    cases: tuple[str, ...]
+
+
+class Connection:
+    """The two calls.
+
+    Args:
+        address: host:port.
+        token: shown to the server, if given.
+        root_certificate: PEM of the authority that signed the server's certificate; None is without encryption.
+        name: how the server tells this client apart; random if None.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        root_certificate: bytes | None = None,
+        name: str | None = None,
+    ) -> None:
+        if root_certificate is None:
+            self._channel = grpc.insecure_channel(address)
+        else:
+            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificate))
+        self._metadata = [("giveway-client", name or uuid.uuid4().hex)]
+        if token is not None:
+            self._metadata.append(("authorization", f"Bearer {token}"))
+        self._fetch = self._call(FETCH, FetchEnvRequest, FetchEnvResponse)
+        self._push = self._call(PUSH, PushMyTrajectoryRequest, PushMyTrajectoryResponse)
+
+    def _call(self, path: str, asked: Any, answered: Any) -> Callable[..., Any]:
+        return self._channel.unary_unary(
+            path, request_serializer=asked.SerializeToString, response_deserializer=answered.FromString
+        )
+
+    def fetch(self) -> tuple[Any, Mapping[str, str]]:
+        """The answer and the server's metadata."""
+        response, call = self._fetch.with_call(  # pyright: ignore[reportFunctionMemberAccess]
+            FetchEnvRequest(), metadata=self._metadata, timeout=CALL_TIMEOUT_S, wait_for_ready=True
+        )
+        return response, {str(key): str(value) for key, value in call.initial_metadata()}
+
+    def push(self, message: Any) -> Any:
+        """The answer to a prediction."""
+        return self._push(message, metadata=self._metadata, timeout=CALL_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._channel.close()
+
+
+def inputs_of(response: Any, metadata: Mapping[str, str], roads: Mapping[str, LaneMap] | None = None) -> MotionInputs:
+    """What a predictor is given for one fetch answer; the numbers are those of a run in process.
+
+    Args:
+        response: a fetch answer that asks for a prediction.
+        metadata: of the answer.
+        roads: lane maps by site name, for predictors that want them.
+    """
+    history, size, _ = states_of(response.my_traj)
+    others = [states_of(trajectory) for trajectory in response.other_trajs]
+    count = len(others)
+    return MotionInputs(
+        history=history[None],
+        size=size[None],
+        others=np.stack([o[0] for o in others])[None] if others else np.zeros((1, 0, HISTORY_STEPS, STATE_SIZE)),
+        others_size=np.stack([o[1] for o in others])[None] if others else np.zeros((1, count, 2)),
+        road=((roads or {}).get(response.map_name),),
+        origin_m=np.array(ORIGIN_M),
+        case_ids=(metadata.get("giveway-case", ""),),
+        car_ids=(metadata.get("giveway-car", str(response.my_traj.state[-1].track_id)),),
+        tick=np.array([int(metadata.get("giveway-tick", "0"))]),
+        seed=int(metadata.get("giveway-seed", "0")),
+    )
+
+
+def push_of(prediction: MotionPrediction, track_id: int) -> Any:
+    """The message for a prediction of one car."""
+    message = PushMyTrajectoryRequest()
+    for states, probability in zip(prediction.states[0], prediction.probability[0], strict=True):
+        message.pred_trajs.append(mode_of(states, track_id))
+        message.probability.append(float(probability))
+    return message
+
+
+def predict_for(
+    connection: Connection, predictor: TrajectoryPredictor, *, roads: Mapping[str, LaneMap] | None = None
+) -> ClientReport:
+    """Answer a server until its session is over.
+
+    Args:
+        connection: to the server.
+        predictor: any trajectory predictor that needs no true future.
+        roads: lane maps by site name.
+
+    Raises:
+        ProtocolError: the server refused the client or answered what the protocol does not know.
+    """
+    if predictor.info.privileged:
+        raise ProtocolError(
+            f"{predictor.info.title} needs the true future", found="a server never sends it", hint="giveway drive run"
+        )
+    predicted, refused, cases = 0, list[str](), list[str]()
+    while True:
+        response, metadata = connection.fetch()
+        if response.resp_code == OVER:
+            connection.push(PushMyTrajectoryRequest())
+            return ClientReport(predicted=predicted, refused=tuple(refused), cases=tuple(cases))
+        if response.resp_code == BUSY:
+            time.sleep(0.2)
+            continue
+        if response.resp_code == IDLE:
+            continue
+        if response.resp_code != OK:
+            raise ProtocolError("the server refused this client", found=response.msg)
+        track_id = response.my_traj.state[-1].track_id
+        if track_id == 0:
+            continue
+        inputs = inputs_of(response, metadata, roads)
+        if not cases or cases[-1] != inputs.case_ids[0]:
+            cases.append(inputs.case_ids[0])
+        answer = connection.push(push_of(predictor.predict(inputs), track_id))
+        if answer.resp_code == OK:
+            predicted += 1
+        else:
+            refused.append(answer.msg)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """The command line of this module."""
+    import argparse
+    import os
+    import sys
+
+    from giveway.core.errors import GivewayError
+    from giveway.models.motion import make_predictor
+
+    parser = argparse.ArgumentParser(prog="python -m giveway.rpc.client", description="Predict for a Give Way server.")
+    parser.add_argument("--address", default="127.0.0.1:50051")
+    parser.add_argument("--predictor", default="constant_velocity", help="registered name or package.module:Class")
+    parser.add_argument("--checkpoint", type=Path, help="for predictors that were trained")
+    parser.add_argument("--token-env", help="environment variable that holds the token")
+    parser.add_argument("--root-certificate", type=Path, help="PEM file; encrypts")
+    options = parser.parse_args(argv)
+    try:
+        connection = Connection(
+            options.address,
+            token=os.environ.get(options.token_env) if options.token_env else None,
+            root_certificate=options.root_certificate.read_bytes() if options.root_certificate else None,
+        )
+        report = predict_for(connection, make_predictor(options.predictor, options.checkpoint))
+        connection.close()
+    except grpc.RpcError as error:
+        code, detail = getattr(error, "code", None), getattr(error, "details", None)
+        sys.stderr.write(f"the server at {options.address} does not answer: {code and code()} {detail and detail()}\n")
+        sys.exit(2)
+    except (GivewayError, OSError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.exit(2)
+    sys.stdout.write(f"{report.predicted} predictions in {len(report.cases)} cases, {len(report.refused)} refused\n")
+
+
+if __name__ == "__main__":
+    main()
