@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from giveway.cli.drive_files import mine, replay, score, train_predictor
+from giveway.cli.drive_serve import serve
 from giveway.cli.output import print_json
-from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     from giveway.drive.runs import DriveRun
-    from giveway.drive.scenes import SceneSource
     from giveway.sim.cases import Case
 
 app = typer.Typer(
@@ -28,6 +27,7 @@ HEADS, WIDTHS = ("S_eff", "S_jer", "S_vel", "S_cou", "Score"), (8, 8, 8, 8, 9)
 app.command("mine")(mine)
 app.command("score")(score)
 app.command("replay")(replay)
+app.command("serve")(serve)
 app.command("train-predictor")(train_predictor)
 
 
@@ -58,6 +58,7 @@ def run(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Drive every case with every predictor and print the scores next to the recorded humans."""
+    from giveway.drive.case_sets import open_cases
     from giveway.drive.runs import run_predictor, write_summary
     from giveway.metrics.driving_challenge import rules_called
     from giveway.models.motion import make_predictor
@@ -66,7 +67,7 @@ def run(
 
     rules, driver = rules_called(metric), make_planner(planner)
     makers = [(name, make_predictor(name, checkpoint if name == "gru" or ":" in name else None)) for name in predictor]
-    chosen, source = _cases_and_source(cases, data, limit)
+    chosen, source = open_cases(cases, data, limit)
     if dry_run:
         _say_plan(chosen, [name for name, _ in makers], as_json=as_json)
         return
@@ -97,22 +98,6 @@ def run(
         typer.echo(f"logs and results in {out}; watch one: giveway drive replay {out}/logs --case {chosen[0].id}")
     if failed:
         raise typer.Exit(1)
-
-
-def _cases_and_source(cases: Path | None, data: Path | None, limit: int | None) -> tuple[Sequence[Case], SceneSource]:
-    from giveway.drive.bundled import bundled_set
-    from giveway.drive.scenes import RecordedScenes
-    from giveway.sim.case_files import read_cases
-
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", found=limit)
-    if cases is None:
-        found, source = bundled_set()
-        return found[:limit], source
-    found = read_cases(cases)
-    if any(case.dataset == "bundled" for case in found):
-        return found[:limit], bundled_set()[1]
-    return found[:limit], RecordedScenes(data)
 
 
 def _say_plan(cases: Sequence[Case], predictors: list[str], *, as_json: bool) -> None:
