@@ -21,8 +21,11 @@ def jsonable(value: Any) -> Any:
         return {str(k): jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(v) for v in value]
-    if hasattr(value, "tolist"):  # arrays and array scalars; numpy itself would double the time of --help
-        return jsonable(value.tolist())
+    as_list = getattr(
+        value, "tolist", None
+    )  # arrays and array scalars; importing numpy would double the time of --help
+    if as_list is not None:
+        return jsonable(as_list())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Path):
