@@ -16,7 +16,9 @@ SYNTHESIZERS: Registry[Synthesizer] = Registry(
     "synthetic dataset",
     {
         "highd": "giveway.data.synthetic.highd.files:SYNTHESIZER",
+        "ind": "giveway.data.synthetic.ind:SYNTHESIZER",
         "interaction": "giveway.data.synthetic.interaction.files:SYNTHESIZER",
+        "interaction_cases": "giveway.data.synthetic.interaction.cases:SYNTHESIZER",
         "leeds": "giveway.data.synthetic.leeds.files:SYNTHESIZER",
         "lgap": "giveway.data.synthetic.lgap.files:SYNTHESIZER",
         "round": "giveway.data.synthetic.round.files:SYNTHESIZER",

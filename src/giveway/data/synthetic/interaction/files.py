@@ -37,13 +37,14 @@ class InteractionSynthesizer:
             tracks_folder = folder / "recorded_trackfiles" / name
             tracks_folder.mkdir(parents=True)
             for number in range(size.count):
-                vehicles, walkers, decisions, fleet = simulate_site(seed, site, number, size.minutes or 5.0)
+                recorded = simulate_site(seed, site, number, size.minutes or 5.0)
+                vehicles, walkers = recorded.vehicles, recorded.walkers
                 table = pl.concat([vehicle_rows(k, track) for k, track in enumerate(vehicles, start=1)])
                 write_table(tracks_folder / f"vehicle_tracks_{number:03d}.csv", table)
                 if walkers:
                     people = pl.concat([walker_rows(f"P{k}", track) for k, track in enumerate(walkers, start=1)])
                     write_table(tracks_folder / f"pedestrian_tracks_{number:03d}.csv", people)
-                rows = decision_rows(site.network, vehicles, fleet, decisions)
+                rows = decision_rows(site.network, recorded)
                 write_table(folder / "truth" / f"{name}_{number:03d}_decisions.csv", rows)
                 totals["recordings"] += 1
                 totals["tracks"] += len(vehicles) + len(walkers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,12 +22,30 @@ LONG_SHARE = 0.05
 """Share of vans and lorries; the dataset calls them cars, too."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a camera saw of a site.
+
+    Attributes:
+        vehicles: in order of appearance.
+        walkers: people on foot and bicycle, in order of appearance.
+        decisions: what drivers decided, in seconds after frame 0.
+        fleet: the drivers.
+    """
+
+    vehicles: list[Track]
+    walkers: list[Track]
+    decisions: Decisions
+    fleet: Fleet
+
+
 def simulate_site(
-    seed: int, site: Site, number: int, minutes: float
-) -> tuple[list[Track], list[Track], Decisions, Fleet]:
-    """Vehicles and people on foot in order of appearance, decisions in seconds of the recording, and the drivers."""
-    frames = int(minutes * 60 / FRAME_S)
-    warm = int(WARM_UP_S / FRAME_S)
+    seed: int, site: Site, number: int, minutes: float, *, frame_s: float = FRAME_S, every: int = STEPS_PER_FRAME
+) -> Recorded:
+    """One recording with frames every ``frame_s``, simulated in ``every`` steps each."""
+    frames = int(minutes * 60 / frame_s)
+    warm = int(WARM_UP_S / frame_s)
+    rate = round(1 / frame_s)
 
     def attempt(rng: np.random.Generator) -> tuple[tuple[list[Track], Fleet], Decisions]:
         fleet, kinds = _fleet(site, rng, minutes * 60 + WARM_UP_S)
@@ -36,22 +54,23 @@ def simulate_site(
             fleet,
             site.rule,
             rng,
-            steps=(frames + warm) * STEPS_PER_FRAME,
-            dt_s=FRAME_S / STEPS_PER_FRAME,
+            steps=(frames + warm) * every,
+            dt_s=frame_s / every,
             look_ahead_m=site.look_ahead_m,
         )
-        view = View(
-            center=CENTER_M, sees=lambda xy: _sees(site, xy), first_step=warm * STEPS_PER_FRAME, every=STEPS_PER_FRAME
-        )
+        view = View(center=CENTER_M, sees=lambda xy: _sees(site, xy), first_step=warm * every, every=every)
         return (vehicle_tracks(site.network.paths, fleet, kinds, motion, view), fleet), decisions
 
     (vehicles, fleet), decisions = run_undisturbed(
-        attempt, lambda found: is_disturbed(found[0], 1 / FRAME_S), seed, site.name, number
+        attempt, lambda found: is_disturbed(found[0], rate), seed, site.name, number
     )
     vehicles.sort(key=lambda track: track.first_frame)
-    walkers = _walkers(seed, site, number, vehicles, frames)
-    # Frame 1 of the files is at 0.1 s.
-    return vehicles, walkers, replace(decisions, time_s=decisions.time_s - WARM_UP_S + FRAME_S), fleet
+    return Recorded(
+        vehicles=vehicles,
+        walkers=_walkers(seed, site, number, vehicles, frames, rate),
+        decisions=replace(decisions, time_s=decisions.time_s - WARM_UP_S),
+        fleet=fleet,
+    )
 
 
 def _fleet(site: Site, rng: np.random.Generator, total_s: float) -> tuple[Fleet, StrArray]:
@@ -82,12 +101,12 @@ def _sees(site: Site, xy: FloatArray) -> BoolArray:
     return (away[..., 0] < site.half_extent_m[0]) & (away[..., 1] < site.half_extent_m[1])
 
 
-def _walkers(seed: int, site: Site, number: int, vehicles: list[Track], frames: int) -> list[Track]:
+def _walkers(seed: int, site: Site, number: int, vehicles: list[Track], frames: int, rate: int) -> list[Track]:
     rng = stream(seed, site.name, number, "walkers")
     walkers: list[Track] = []
     if not site.crossings:
         return walkers
-    for _ in range(max(1, round(frames * FRAME_S / 60 * WALKERS_PER_MINUTE))):
+    for _ in range(max(1, round(frames / rate / 60 * WALKERS_PER_MINUTE))):
         ends = site.crossings[int(rng.integers(len(site.crossings)))]
         ends = (ends if rng.random() < 0.5 else ends[::-1]) + 0.4 * (2 * rng.random() - 1)
         walk = cross(
@@ -97,7 +116,7 @@ def _walkers(seed: int, site: Site, number: int, vehicles: list[Track], frames: 
             speed_mps=1.4 if rng.random() < 0.8 else 3.5,
             earliest_frame=int(rng.random() * frames * 0.9),
             last_frame=frames - 1,
-            frame_rate_hz=round(1 / FRAME_S),
+            frame_rate_hz=rate,
         )
         if walk is not None:
             walkers.append(walking_track(walk, "pedestrian/bicycle", (0.6, 0.6)))

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from giveway.data.synthetic.interaction.recording import FRAME_S
+from giveway.data.synthetic.interaction.recording import FRAME_S, Recorded
 from giveway.data.synthetic.network import Network
 from giveway.data.synthetic.road_users import Track
-from giveway.data.synthetic.traffic import Decisions, Fleet
 
 BRAKE_MPS2 = 4.0
 SCHEMA = {
@@ -27,13 +26,17 @@ SCHEMA = {
 }
 
 
-def decision_rows(network: Network, vehicles: list[Track], fleet: Fleet, decisions: Decisions) -> pl.DataFrame:
+def decision_rows(
+    network: Network, recorded: Recorded, *, first_id: int = 1, first_frame: int = 1, frame_s: float = FRAME_S
+) -> pl.DataFrame:
     """One row per decision between two recorded vehicles; ids as in the track file, times in its seconds.
 
     t_S is the time of the decision, t_A and t_C the times at which the front of T and E reaches the zone in which
     their paths meet (NaN outside the record), t_crit the time from which E cannot stop before it with 4 m/s².
     """
-    by_vehicle = {track.vehicle: (k, track) for k, track in enumerate(vehicles, start=1)}
+    decisions, fleet = recorded.decisions, recorded.fleet
+    start_s = first_frame * frame_s
+    by_vehicle = {track.vehicle: (k, track) for k, track in enumerate(recorded.vehicles, start=first_id)}
     rows: list[dict[str, Any]] = []
     for n in range(decisions.target.size):
         t, e = int(decisions.target[n]), int(decisions.ego[n])
@@ -46,10 +49,10 @@ def decision_rows(network: Network, vehicles: list[Track], fleet: Fleet, decisio
             {
                 "t_id": t_id,
                 "e_id": e_id,
-                "t_S": float(decisions.time_s[n]),
-                "t_A": _falls(network.zone_in[p, q] - target.s_m - target.length_m / 2, target),
-                "t_C": _falls(left, ego),
-                "t_crit": _falls(left - ego.speed**2 / (2 * BRAKE_MPS2), ego),
+                "t_S": float(decisions.time_s[n]) + start_s,
+                "t_A": start_s + frame_s * _falls(network.zone_in[p, q] - target.s_m - target.length_m / 2, target),
+                "t_C": start_s + frame_s * _falls(left, ego),
+                "t_crit": start_s + frame_s * _falls(left - ego.speed**2 / (2 * BRAKE_MPS2), ego),
                 "gap_s": float(decisions.gap_s[n]),
                 "distance_m": float(decisions.distance_m[n]),
                 "p_accept": float(decisions.probability[n]),
@@ -60,10 +63,10 @@ def decision_rows(network: Network, vehicles: list[Track], fleet: Fleet, decisio
 
 
 def _falls(values: Any, track: Track) -> float:
-    """When a falling quantity passes zero, in seconds of the file; NaN if it does not."""
+    """When a falling quantity passes zero, in frames of the recording; NaN if it does not."""
     hits = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
     if hits.size == 0:
         return float("nan")
     k = int(hits[0])
     share = values[k] / (values[k] - values[k + 1])
-    return float((track.first_frame + 1 + k + share) * FRAME_S)
+    return float(track.first_frame + k + share)

@@ -10,6 +10,7 @@ from giveway.core.arrays import IntArray, StrArray
 from giveway.core.seeds import stream
 from giveway.data.synthetic.contact import run_undisturbed
 from giveway.data.synthetic.drivers import AcceptanceRule
+from giveway.data.synthetic.levelx import FRAME_RATE_HZ
 from giveway.data.synthetic.network import Network
 from giveway.data.synthetic.paths import rotated
 from giveway.data.synthetic.road_users import (
@@ -25,7 +26,6 @@ from giveway.data.synthetic.round.sites import Site, inside_image, site_network
 from giveway.data.synthetic.traffic import Decisions, Fleet, draw_fleet, simulate
 from giveway.data.synthetic.walkers import cross
 
-FRAME_RATE_HZ = 25
 WARM_UP_S = 30.0
 MEAN_HEADWAY_S = 2.1
 """Mean time between arrivals, all arms together."""

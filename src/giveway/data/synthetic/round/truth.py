@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.data.synthetic.levelx import FRAME_RATE_HZ
 from giveway.data.synthetic.road_users import DENSE, Track
-from giveway.data.synthetic.round.recording import FRAME_RATE_HZ
 from giveway.data.synthetic.round.sites import LANE_WIDTH_M, Site
 from giveway.data.synthetic.times import characteristic_times
 from giveway.data.synthetic.traffic import Decisions
