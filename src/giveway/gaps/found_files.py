@@ -25,6 +25,8 @@ def write_found(folder: Path, found: FoundGaps) -> None:
     """Write all arrays; :func:`read_found` needs the extraction again, which is code."""
     raw, description = found.raw, found.description
     arrays = {f"raw.{name}": getattr(raw, name) for name in _RAW}
+    if raw.way_m is not None:
+        arrays["raw.way_m"] = raw.way_m
     arrays |= {f"boundary.{name}": getattr(raw.boundary, name) for name in _BOUNDARY}
     arrays |= {f"constant.{name}": value for name, value in raw.constants.items()}
     arrays |= {f"times.{name}": getattr(found.times, name) for name in _TIMES}

@@ -36,6 +36,8 @@ class RawGaps:
         boundary: where T accepts.
         constants: name to (N,) numbers fixed when roles were assigned (radius, lane width, laps driven ...), so that
             the 1D description depends on positions and these only.
+        way_m: (K, A) remaining way of each role along its own route [m], where an extraction follows lanes; NaN where
+            not recorded. None elsewhere.
     """
 
     sample_id: StrArray
@@ -48,6 +50,7 @@ class RawGaps:
     xy: FloatArray
     boundary: AcceptanceBoundary
     constants: Mapping[str, FloatArray] = field(default_factory=_no_constants)
+    way_m: FloatArray | None = None
 
     @property
     def num_samples(self) -> int:
@@ -79,13 +82,18 @@ class RawGaps:
             xy=self.xy[rows],
             boundary=self.boundary.take(index),
             constants={name: value[index] for name, value in self.constants.items()},
+            way_m=None if self.way_m is None else self.way_m[rows],
         )
 
     def with_roles(self, roles: Sequence[str]) -> RawGaps:
         """Only some of the roles, in the given order."""
         columns = [self.roles.index(role) for role in roles]
         return replace(
-            self, roles=tuple(roles), role_is_vulnerable=self.role_is_vulnerable[columns], xy=self.xy[:, columns]
+            self,
+            roles=tuple(roles),
+            role_is_vulnerable=self.role_is_vulnerable[columns],
+            xy=self.xy[:, columns],
+            way_m=None if self.way_m is None else self.way_m[:, columns],
         )
 
 
@@ -98,6 +106,7 @@ class OneSample:
         time_s: (n,) raw time grid.
         xy: (n, A, 2) positions of the roles [m].
         constants: name to number.
+        way_m: (n, A), see :class:`RawGaps`.
     """
 
     sample_id: str
@@ -106,6 +115,7 @@ class OneSample:
     time_s: FloatArray
     xy: FloatArray
     constants: Mapping[str, float]
+    way_m: FloatArray | None = None
 
 
 def stack(
@@ -125,6 +135,7 @@ def stack(
         xy=np.concatenate([s.xy for s in samples]) if samples else np.empty((0, len(roles), 2)),
         boundary=boundary,
         constants={name: np.array([s.constants[name] for s in samples], dtype=float) for name in names},
+        way_m=np.concatenate(ways) if (ways := [s.way_m for s in samples if s.way_m is not None]) else None,
     )
 
 

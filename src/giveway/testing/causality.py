@@ -35,5 +35,8 @@ def true_and_forged(
     after = raw.time_s > np.repeat(t_0, np.diff(raw.offset))
     xy = raw.xy.copy()
     xy[after] = rng.normal(0.0, NOISE_M, size=xy[after].shape)
-    forged = replace(gaps_from(extraction, replace(raw, xy=xy), profile), times=found.times)
+    way = None if raw.way_m is None else raw.way_m.copy()
+    if way is not None:
+        way[after] = rng.normal(0.0, NOISE_M, size=way[after].shape)
+    forged = replace(gaps_from(extraction, replace(raw, xy=xy, way_m=way), profile), times=found.times)
     return samples_at(found, rules, profile).samples, samples_at(forged, rules, profile).samples

@@ -23,6 +23,7 @@ EXTRACTIONS: Registry[Extraction] = Registry(
         "leeds_2v": "giveway.gaps.extractions.leeds:LEEDS_2V",
         "highd": "giveway.gaps.extractions.highd:HIGHD",
         "interaction": "giveway.gaps.extractions.interaction:INTERACTION",
+        "interaction_lanes": "giveway.gaps.extractions.lanes:LANES",
         "interaction_2v": "giveway.gaps.extractions.interaction:INTERACTION_2V",
     },
     group="giveway.extractions",

@@ -1,7 +1,7 @@
 """INTERACTION: entries into roundabouts, found from the tracks alone.
 
 No gap-acceptance definition was published for these recordings. Roundabouts follow the rules of rounD around a fitted
-circle; sites without one are left to :mod:`giveway.gaps.extractions.lanes`.
+circle; sites without one are for :mod:`giveway.gaps.extractions.lanes`.
 """
 
 from __future__ import annotations
