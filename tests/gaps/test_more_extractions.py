@@ -16,7 +16,6 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, PAPER
 from giveway.testing.causality import true_and_forged
 
-
 FRAME_S = 1 / 30 + 1e-5
 """t_S is a frame of the resampled logs; a car that clears the space just at a frame may be seen one later."""
 

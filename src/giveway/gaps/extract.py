@@ -271,11 +271,13 @@ def _assemble(
         time_s=time_s,
     )
     constants = {name: value[kept] for name, value in raw.constants.items()}
+    if len(kept):
+        xy = found.extraction.complete(xy, raw.roles, constants, profile)
     inputs = GapInputs(
         sample_id=raw.sample_id[kept],
         roles=raw.roles,
         role_is_vulnerable=raw.role_is_vulnerable,
-        xy=np.ascontiguousarray(found.extraction.complete(xy, raw.roles, constants, profile)),
+        xy=np.ascontiguousarray(xy),
         distance=np.ascontiguousarray(distance.transpose(0, 2, 1)),
         num_predict=ahead.num_predict,
         dt_s=DT_S,

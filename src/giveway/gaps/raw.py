@@ -64,6 +64,8 @@ class RawGaps:
 
     def per_row(self, name: str) -> FloatArray:
         """A constant repeated for every row of its sample, (K,)."""
+        if self.num_samples == 0:
+            return np.empty(0)
         return np.repeat(self.constants[name], np.diff(self.offset))
 
     def take(self, index: IntArray) -> RawGaps:

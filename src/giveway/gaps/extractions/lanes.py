@@ -74,8 +74,8 @@ class LaneExtraction:
 
             D_C = way_E   D_A = way_T   D_1 = way_E - way_1 - l   D_2 = way_2 - way_E - l   D_3 = way_T - way_3 - l
         """
-        assert raw.way_m is not None
-        ego, target, ahead, behind, before = (raw.way_m[:, k] for k in range(5))
+        way = np.empty((0, len(ROLES))) if raw.way_m is None else raw.way_m  # None without any sample
+        ego, target, ahead, behind, before = (way[:, k] for k in range(5))
         distance = empty_distances(len(raw.time_s))
         distance[:, 0] = ego
         distance[:, 1] = target
