@@ -182,3 +182,8 @@ def test_a_worker_without_a_store_sends_its_result_back(tmp_path: Path, cells: C
     run(cells(3), function=DRAW, store=tmp_path / "near", executor=SerialExecutor())
     assert contents(tmp_path / "far") == contents(tmp_path / "near")
     assert isinstance(Job(cell=cells(1)[0], function=DRAW, store=None), Job)
+
+
+def test_no_cell_starts_after_the_hours_are_over(tmp_path: Path, cells: Cells) -> None:
+    summary = run(cells(5), function=DRAW, store=tmp_path / "R", executor=SerialExecutor(), max_hours=0.0)
+    assert (summary.done, summary.missing, summary.stopped) == (1, 4, True)

@@ -105,7 +105,8 @@ class BarProgress(SilentProgress):
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
-            TextColumn("[red]{task.fields[failed]}[/red] {task.fields[current]}"),
+            TextColumn("{task.fields[failed]}", style="red", markup=False),
+            TextColumn("{task.fields[current]}", markup=False),
             console=Console(stderr=True),
         )
         self._task = self._bar.add_task("", total=None, rate="", failed="", current="")

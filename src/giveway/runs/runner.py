@@ -18,7 +18,7 @@ from typing import Any, Literal, TextIO
 from giveway.core.errors import UsageError
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
-from giveway.runs.files import DiskFullError, canonical_json, plain, write_atomically
+from giveway.runs.files import FULL, DiskFullError, canonical_json, plain, write_atomically
 from giveway.runs.index import Damaged, read_index
 from giveway.runs.local import ProcessExecutor
 from giveway.runs.progress import Progress, SilentProgress
@@ -114,7 +114,7 @@ class _Session:
         self.store, self.engine, self.cells, self.report, self.began = store, engine, cells, report, began
         self.control = Control()
         self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        self.full: FailedCell | None = None
+        self.disk_full = False
 
     def begin(self, *, function: str, spec: dict[str, Any], settings: dict[str, Any], rerun: Rerun) -> None:
         """Find out what is to be done and write down who asked for it."""
@@ -188,15 +188,17 @@ class _Session:
             if outcome.payload is not None:
                 self.store.write_encoded(outcome.key, outcome.payload)
             if outcome.status == "full":
-                self.full = outcome.failure
+                self.disk_full = True
             elif outcome.failure is not None:
                 self.store.write_failure(outcome.failure)
             log.write(json.dumps(_log_line(outcome)) + "\n")
-        except (DiskFullError, OSError) as error:
-            self.full = self.full or FailedCell(
-                key=outcome.key, cell=self.cells[0], error=type(error).__name__, message=str(error)
-            )
-        if self.full is not None:
+        except DiskFullError:
+            self.disk_full = True
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            self.disk_full = True
+        if self.disk_full:
             self.control.drain()
 
     def _tell(self, outcome: Outcome, done: int, failed: int) -> None:
@@ -218,7 +220,7 @@ class _Session:
                 },
             }
         )
-        if self.full is not None:
+        if self.disk_full:
             raise DiskFullError(
                 "the run ended because the disk is full",
                 where=self.store.root,

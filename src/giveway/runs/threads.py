@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 VARIABLES = (
     "OMP_NUM_THREADS",
@@ -57,7 +57,7 @@ def limited_threads(num_threads: int) -> Generator[None]:
             undo()
 
 
-def _limit_numba(num_threads: int):
+def _limit_numba(num_threads: int) -> Callable[[], None]:
     if "numba" not in sys.modules:
         return lambda: None
     import numba
@@ -67,7 +67,7 @@ def _limit_numba(num_threads: int):
     return lambda: numba.set_num_threads(before)
 
 
-def _limit_torch(num_threads: int):
+def _limit_torch(num_threads: int) -> Callable[[], None]:
     torch = sys.modules.get("torch")
     if torch is None:
         return lambda: None

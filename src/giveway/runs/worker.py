@@ -16,7 +16,7 @@ from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
 from giveway.runs.executor import CellContext, Job, Outcome
 from giveway.runs.files import DiskFullError
-from giveway.runs.records import encode_result, failure_of
+from giveway.runs.records import Encoded, encode_result, failure_of
 from giveway.runs.store import Store
 
 Evaluation = Callable[[Cell, CellContext], CellResult]
@@ -70,7 +70,8 @@ def work(job: Job) -> Outcome:
     )
 
 
-def _evaluate(job: Job):
+def _evaluate(job: Job) -> Encoded | None:
+    """The result's bytes if they could not be written here."""
     evaluate = load_function(job.function)
     store = None if job.store is None else _open(job.store)
     artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
