@@ -70,12 +70,18 @@ def test_a_run_killed_at_random_points_resumes_to_the_same_files(
         time.sleep(chance.uniform(0, 0.05))
         workers = children_of(process.pid)
         process.kill()
-        process.communicate()
+        process.wait(timeout=30)  # not communicate(): workers that live on would hold the pipes
         assert 0 < len(read_index(Store(tmp_path / "R")).keys()) < count
         deadline = time.monotonic() + 20
         while any(is_alive(pid) for pid in workers):
-            assert time.monotonic() < deadline, "workers outlive their parent"
+            if time.monotonic() > deadline:
+                for pid in workers:
+                    os.kill(pid, signal.SIGKILL)
+                pytest.fail("workers outlive their parent")
             time.sleep(0.05)
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
     last = run(cells(count), function="run_evaluations:draw", store=tmp_path / "R", executor=SerialExecutor())
     assert last.ok and last.skipped >= 27
     run(cells(count), function="run_evaluations:draw", store=tmp_path / "S", executor=SerialExecutor())

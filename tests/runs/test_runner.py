@@ -187,3 +187,13 @@ def test_a_worker_without_a_store_sends_its_result_back(tmp_path: Path, cells: C
 def test_no_cell_starts_after_the_hours_are_over(tmp_path: Path, cells: Cells) -> None:
     summary = run(cells(5), function=DRAW, store=tmp_path / "R", executor=SerialExecutor(), max_hours=0.0)
     assert (summary.done, summary.missing, summary.stopped) == (1, 4, True)
+
+
+def test_what_killed_processes_left_behind_is_swept_by_the_next_run(tmp_path: Path, cells: Cells) -> None:
+    run(cells(1), function=DRAW, store=tmp_path / "R", executor=SerialExecutor())
+    folder = tmp_path / "R" / "cells" / "ab"
+    folder.mkdir(exist_ok=True)
+    (folder / ".abc.json.1.2.tmp").write_text("half")
+    (tmp_path / "R" / "artifacts" / "cd" / ".cde.1.2.tmp").mkdir(parents=True)
+    run(cells(1), function=DRAW, store=tmp_path / "R", executor=SerialExecutor())
+    assert not list((tmp_path / "R").rglob(".*.tmp"))
