@@ -18,13 +18,14 @@ CHAPTERS: Registry[Chapter] = Registry(
     {
         "recordings": "giveway.demo.recordings:chapter",
         "gaps": "giveway.demo.gaps:chapter",
+        "drive": "giveway.demo.drive:chapter",
         "agreement": "giveway.demo.agreement:chapter",
     },
     group="giveway.demo",
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "agreement")
+ORDER = ("recordings", "gaps", "drive", "agreement")
 """The order in which they are told."""
 
 
