@@ -97,6 +97,8 @@ class TorchPredictor:
             import torch
         except ImportError as error:
             raise MissingDependencyError("torch", extra="learn", purpose="running a PyTorch model") from error
+        if inputs.num_requests == 0:
+            return MotionPrediction(states=np.zeros((0, 1, FUTURE_STEPS, STATE_SIZE)), probability=np.ones((0, 1)))
         current = inputs.history[:, -1]
         relative = inputs.history.copy()
         relative[..., :2] -= current[:, None, :2]
@@ -113,6 +115,6 @@ class TorchPredictor:
                 found=f"{positions.shape} and {weight.shape}",
             )
         return MotionPrediction(
-            states=_complete(current[:, None], positions + current[:, None, None, :2], self.info.name),
+            states=_complete(current, positions + current[:, None, None, :2], self.info.name),
             probability=weight,
         )

@@ -1,0 +1,158 @@
+"""The commands as a user types them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from giveway.cli.main import run
+
+
+def call(capsys, *args, code=0):
+    with pytest.raises(SystemExit) as stop:
+        run(["drive", *args])
+    out = capsys.readouterr()
+    assert stop.value.code == code, out.err
+    return out
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "R"
+    with pytest.raises(SystemExit):
+        run(["drive", "run", "-p", "constant_velocity", "-p", "echo", "--limit", "3", "--out", str(out)])
+    return out
+
+
+def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
+    out = call(capsys, "run", "-p", "constant_velocity", "--limit", "3", "--out", str(finished)).out
+    assert "S_eff" in out
+    assert "recorded humans" in out
+    assert "planner default version 1" in out
+
+
+def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):
+    before = {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")}
+    document = json.loads(call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished), "--json").out)
+    assert {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")} == before
+    (echo,) = document["predictors"]
+    assert echo["cases"] == 3
+    assert set(echo) >= {"n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score", "intervals", "fallbacks"}
+
+
+def test_a_run_that_lost_a_log_drives_only_that_case(capsys, finished):
+    lost = sorted(finished.glob("logs/echo/*/log.json"))[1]
+    text = lost.read_text()
+    lost.unlink()
+    others = {p: p.stat().st_mtime_ns for p in finished.glob("logs/echo/*/log.json")}
+    call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished))
+    assert json.loads(lost.read_text())["digest"] == json.loads(text)["digest"]
+    assert {p: p.stat().st_mtime_ns for p in others} == others
+
+
+def test_score_gives_the_same_numbers_as_run(capsys, finished):
+    summary = json.loads((finished / "drive.json").read_text())
+    scored = json.loads(call(capsys, "score", str(finished / "logs" / "echo"), "--json").out)
+    assert scored["score"] == pytest.approx(summary["predictors"][-1]["score"])
+
+
+def test_score_knows_the_variants_and_refuses_others(capsys, finished):
+    coded = json.loads(call(capsys, "score", str(finished / "logs/echo"), "--metric", "as_coded", "--json").out)
+    assert coded["metric"] == "as_coded"
+    assert "as_coded" in call(capsys, "score", str(finished), "--metric", "as_code", code=2).err
+
+
+def test_legacy_logs_are_scored_with_the_keys_of_the_evaluator(capsys, tmp_path):
+    folder = tmp_path / "config0"
+    folder.mkdir()
+    (folder / "scenario_config.txt").write_text(
+        "Map:M\nTrack:000\nStartTimestamp(ms):0\nEndTimestamp(ms):200\nRobotCarNum:1\nInitState:a\n"
+        "1 Astar N GroundTruth 0.1 3.0 no 0.1 3.0 yes\nReplayCarWithPredictor:0\nInitState:a\n"
+        "EgoEndPosition:1 1\nTargetRightofWay:\n"
+    )
+    rows = "".join(f"---\n{k} 1\n1,{k},0,0,5.0,0,0,4,2,1,0,BehaveCar,yes\n" for k in range(3))
+    (folder / "scenario_test.txt").write_text(
+        f"a\nb\nc\n{rows}no crash\nEgo\n1,5.0,10.0\n".replace("Ego\n", "EgoCarFinalState:\n")
+    )
+    scored = json.loads(
+        call(capsys, "score", str(tmp_path), "--format", "legacy", "--metric", "as_coded", "--json").out
+    )
+    assert {k: scored[k] for k in ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "cases")} == {
+        "n_col": 0,
+        "s_eff": 0.5,
+        "s_jer": 0.0,
+        "s_vel": 3.0,
+        "s_cou": 0.0,
+        "cases": 1,
+    }
+    assert scored["score"] == pytest.approx(2.0)
+
+
+def test_replay_writes_a_page_with_plan_predictions_and_events(capsys, finished, tmp_path):
+    out = tmp_path / "r.html"
+    call(capsys, "replay", str(finished), "--case", "merge-00", "-p", "echo", "--out", str(out))
+    page = out.read_text()
+    document = json.loads(page.split('id="replay">')[1].split("</script>")[0])
+    assert {fan["kind"] for fan in document["fans"]} == {"plan", "prediction"}
+    assert document["map"]["lanes"]
+    assert document["frames"] == 61
+
+
+def test_replay_writes_a_film(capsys, finished, tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    import imageio_ffmpeg
+
+    out = tmp_path / "r.mp4"
+    call(capsys, "replay", str(finished), "--case", "merge-00", "--out", str(out))
+    frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(out))
+    assert (frames, round(seconds, 1)) == (61, 6.1)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["run", "-p", "oracl", "--out", "X"], "oracle"),
+        (["run", "-p", "gru", "--out", "X"], "train-predictor"),
+        (["run", "-p", "echo", "--planner", "defalt", "--out", "X"], "default"),
+        (["run", "-p", "echo", "--limit", "0", "--out", "X"], "at least 1"),
+        (["run", "-p", "echo", "--cases", "nowhere.json", "--out", "X"], "no such case file"),
+        (["score", "nowhere", "--format", "legacy"], "no such folder"),
+        (["score", "nowhere", "--format", "xml"], "native or legacy"),
+        (["replay", "nowhere"], "no such log"),
+        (["mine", "--data", "nowhere", "--out", "x.txt"], "json"),
+    ],
+)
+def test_nonsense_gets_a_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch, args, says):
+    monkeypatch.chdir(tmp_path)
+    error = call(capsys, *args, code=2).err
+    assert says in error
+    assert "Traceback" not in error
+
+
+def test_dry_run_says_what_would_be_driven(capsys, tmp_path):
+    plan = json.loads(call(capsys, "run", "-p", "echo", "--out", str(tmp_path / "R"), "--dry-run", "--json").out)
+    assert plan["cases"] == 48
+    assert not (tmp_path / "R").exists()
+
+
+def test_a_case_that_cannot_be_driven_fails_the_command_and_is_reported(capsys, tmp_path):
+    from dataclasses import replace
+
+    from giveway.drive.bundled import bundled_set
+    from giveway.sim.case_files import write_cases
+
+    cases = list(bundled_set()[0][:3])
+    cases[1] = replace(cases[1], tracks_sha256="a" * 64)
+    write_cases(tmp_path / "c.json", cases)
+    out = call(
+        capsys, "run", "-p", "echo", "-c", str(tmp_path / "c.json"), "--out", str(tmp_path / "R"), "--json", code=1
+    )
+    (echo,) = json.loads(out.out)["predictors"]
+    assert (echo["cases"], echo["failed"]) == (3, 1)
+    assert "not the one" in echo["failed_cases"][cases[1].id]
+
+
+def test_help_stays_light():
+    code = "import sys; from giveway.cli import main; import giveway.cli.drive; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,192 @@
+"""Driving cases end to end, in process: invariance, determinism, failure, comparison with the humans."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import DataError, UsageError
+from giveway.drive.bundled import bundled_set
+from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
+from giveway.drive.results import compare, open_against_closed_loop, summarize
+from giveway.drive.scenes import GivenScenes, RecordedScenes
+from giveway.drive.scoring import challenge_inputs, failed_inputs, score_log
+from giveway.metrics.driving_challenge import DEFAULT, challenge_score, challenge_terms
+from giveway.models.motion import make_predictor
+from giveway.models.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
+from giveway.planning import make_planner
+from giveway.planning.builtin import DefaultPlanner
+from giveway.sim.collisions import find_collisions
+from giveway.testing.drive_scenes import crossing_case, crossing_scene
+
+SOURCE = GivenScenes({"crossing": crossing_scene()})
+
+
+def logs_of(cases, source, name, **options):
+    predictor = None if name is None else make_predictor(name)
+    return [
+        drive.log for drive in drive_cases(cases, source, predictor=predictor, **options) if isinstance(drive, Drive)
+    ]
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return bundled_set()
+
+
+def test_the_bundled_set_has_48_cases_of_six_seconds_over_three_roads(bundled):
+    cases, source = bundled
+    assert len(cases) == 48
+    assert {case.num_ticks for case in cases} == {60}
+    assert {case.site for case in cases} == {"GW_Merge", "GW_Roundabout", "GW_Junction"}
+    assert all(case.right_of_way for case in cases)
+    assert not any(find_collisions(source.scene_of(case).tracks) for case in cases)
+
+
+def test_the_bundled_set_is_the_same_every_time(bundled):
+    again, _ = bundled_set.__wrapped__(per_road=2)
+    ours = {case.id: case for case in bundled[0]}
+    assert all(case == ours[case.id] for case in again)
+    assert len({case.fingerprint for case in bundled[0]}) == 48
+
+
+def test_full_replay_reproduces_the_recording_and_every_difference_is_zero(bundled):
+    cases, source = bundled
+    logs = logs_of(cases[::6], source, "echo", everyone_replays=True)
+    for log in logs:
+        np.testing.assert_allclose(log.tracks.xy, log.recorded.xy, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(log.tracks.observed, log.recorded.observed)
+        score = score_log(log)
+        assert all((c.jerk_mps3, c.delay_s, c.imposed_decel_mps2) == (0.0, 0.0, 0.0) for c in score.courtesy)
+    score = challenge_score([challenge_terms(challenge_inputs(log)) for log in logs])
+    assert (score.s_eff, score.n_col, score.n_col_any_pair) == (1.0, 0, 0)
+    human = challenge_score([challenge_terms(challenge_inputs(humans(log))) for log in logs])
+    assert score == human
+
+
+def test_the_oracle_drives_better_than_echo_on_the_bundled_set(bundled):
+    cases, source = bundled
+    scored = {
+        name: summarize(name, [challenge_inputs(log) for log in logs_of(cases, source, name)], DEFAULT)
+        for name in ("oracle", "echo")
+    }
+    difference = compare(scored["oracle"], scored["echo"])["score"]
+    assert difference.low > 0
+    assert scored["oracle"].score.n_col_ego < scored["echo"].score.n_col_ego
+
+
+def test_batch_size_and_threads_never_change_a_log(bundled):
+    cases, source = bundled
+    chosen = cases[::8]
+    reference = [log.digest for log in logs_of(chosen, source, "constant_velocity")]
+    for options in ({"batch": 1}, {"batch": 4, "threads": 2}, {"threads": 3}):
+        assert [log.digest for log in logs_of(chosen, source, "constant_velocity", **options)] == reference
+    backwards = logs_of(chosen[::-1], source, "constant_velocity")
+    assert [log.digest for log in backwards][::-1] == reference
+
+
+def test_a_planner_called_from_python_drives_like_the_built_in_one():
+    class Outside(DefaultPlanner):
+        @property
+        def info(self):
+            return replace(super().info, driver="")
+
+    (fused,) = logs_of([crossing_case()], SOURCE, "constant_velocity")
+    (outside,) = logs_of([crossing_case()], SOURCE, "constant_velocity", planner=Outside())
+    np.testing.assert_allclose(outside.tracks.xy, fused.tracks.xy, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["idm", "constant_speed"])
+def test_other_planners_called_from_python_drive_like_the_built_in_ones(name):
+    planner = make_planner(name)
+
+    class Outside:
+        info = replace(planner.info, driver="")
+
+        def plan(self, situation):
+            return planner.plan(situation)
+
+    (fused,) = logs_of([crossing_case()], SOURCE, None, planner=planner)
+    (outside,) = logs_of([crossing_case()], SOURCE, None, planner=Outside())
+    np.testing.assert_allclose(outside.tracks.xy, fused.tracks.xy, atol=1e-9)
+
+
+class Moody:
+    """Fails for some cars in one of several ways."""
+
+    info = TrajectoryPredictorInfo(name="moody", title="moody")
+
+    def __init__(self, mood):
+        self.mood = mood
+
+    def predict(self, inputs):
+        answer = make_predictor("constant_velocity").predict(inputs)
+        if self.mood == "nan":
+            answer.states[:, :, 3] = np.nan
+        if self.mood == "raise" and "bad" in inputs.case_ids:
+            raise RuntimeError("out of memory")
+        if self.mood == "short":
+            return MotionPrediction(states=answer.states[:, :, :29], probability=answer.probability)
+        return answer
+
+
+def test_unusable_predictions_are_replaced_counted_and_logged():
+    (drive,) = drive_cases([crossing_case()], SOURCE, predictor=Moody("nan"))
+    assert drive.log.num_fallbacks == 60
+    assert drive.log.events[0].text == "not a finite number"
+    (straight,) = logs_of([crossing_case()], SOURCE, "constant_velocity")
+    np.testing.assert_array_equal(drive.log.tracks.xy, straight.tracks.xy)
+
+
+def test_a_predictor_that_raises_fails_its_case_and_the_others_go_on():
+    cases = [crossing_case(case_id=name) for name in ("a", "bad", "c")]
+    results = list(drive_cases(cases, SOURCE, predictor=Moody("raise")))
+    assert [isinstance(result, FailedDrive) for result in results] == [False, True, False]
+    assert "out of memory" in results[1].reason
+    (alone,) = drive_cases([cases[0]], SOURCE, predictor=Moody("raise"))
+    assert results[0].log.digest == alone.log.digest
+
+
+def test_arrays_of_the_wrong_shape_fail_the_case_with_a_sentence():
+    (result,) = drive_cases([crossing_case()], SOURCE, predictor=Moody("short"))
+    assert isinstance(result, FailedDrive)
+    assert "30" in result.reason
+
+
+def test_a_case_whose_recording_changed_fails_and_the_others_go_on():
+    cases = [replace(crossing_case(case_id="a"), tracks_sha256="e" * 64), crossing_case(case_id="b")]
+    results = list(drive_cases(cases, SOURCE, predictor=make_predictor("echo")))
+    assert isinstance(results[0], FailedDrive)
+    assert isinstance(results[1], Drive)
+    score = challenge_score(
+        [
+            challenge_terms(failed_inputs(cases[0], results[0].reason)),
+            challenge_terms(challenge_inputs(results[1].log)),
+        ]
+    )
+    assert (score.cases, score.failed) == (2, 1)
+
+
+def test_cases_without_recordings_say_what_to_do(tmp_path):
+    with pytest.raises(UsageError, match="--data"):
+        RecordedScenes(None).scene_of(crossing_case())
+    with pytest.raises(DataError):
+        GivenScenes({}).scene_of(crossing_case())
+
+
+def test_runs_over_other_cases_cannot_be_compared(bundled):
+    logs = logs_of(bundled[0][:4], bundled[1], "echo")
+    one, two = (summarize("x", [challenge_inputs(log) for log in part], DEFAULT) for part in (logs, logs[:3]))
+    with pytest.raises(UsageError, match="same cases"):
+        compare(one, two)
+
+
+def test_rank_agreement_needs_three_predictors(bundled):
+    scored = []
+    for name in ("echo", "constant_velocity", "constant_turn_rate"):
+        logs = logs_of(bundled[0][:4], bundled[1], name)
+        scores = [score_log(log) for log in logs]
+        scored.append(summarize(name, [s.challenge for s in scores], DEFAULT, more=[s.measurements() for s in scores]))
+    assert scored[0].means["ade_m"] > scored[1].means["ade_m"]
+    assert open_against_closed_loop(scored[:2]) is None
+    assert -1 <= open_against_closed_loop(scored).coefficient <= 1

@@ -1,0 +1,218 @@
+"""Planners and their kernels against plain versions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from giveway.core.errors import PredictionError, UnknownNameError, UsageError
+from giveway.planning import PLANNERS, make_planner
+from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.occupancy import blocked_interval, nearest_row
+from giveway.planning.paths import path_through, project, table_of
+from giveway.planning.profiles import (
+    ACCEL_FIRST,
+    ACCEL_LATER,
+    NUM_CANDIDATES,
+    NUM_COMFORT,
+    NUM_PROFILES,
+    SWITCH_S,
+    ProfileParameters,
+    interaction_cost,
+    speed_profiles,
+)
+from giveway.testing.planners import check_planner, situations
+
+
+@pytest.mark.parametrize("name", PLANNERS.names())
+def test_every_registered_planner_keeps_the_contract(name):
+    check_planner(make_planner(name))
+
+
+def test_a_planner_that_goes_back_is_caught():
+    class Back(DefaultPlanner):
+        def plan(self, situation):
+            return replace(super().plan(situation), s_m=np.linspace(situation.s_m, situation.s_m - 5.0, 50))
+
+    with pytest.raises(PredictionError, match="go back"):
+        check_planner(Back())
+
+
+def test_unknown_planners_are_named_with_near_ones():
+    with pytest.raises(UnknownNameError, match="default"):
+        make_planner("defalt")
+    with pytest.raises(UsageError):
+        make_planner("no.such.module:Thing")
+
+
+def plain_idm(v, v0, gap, lead, p):
+    """The model as written in the book."""
+    if v <= v0:
+        free = p.max_accel_mps2 * (1 - (v / v0) ** p.exponent)
+    else:
+        free = -p.comfort_decel_mps2 * (1 - (v0 / v) ** (p.max_accel_mps2 * p.exponent / p.comfort_decel_mps2))
+    if np.isinf(gap):
+        return max(free, -p.max_decel_mps2)
+    brake = v * (v - lead) / (2 * np.sqrt(p.max_accel_mps2 * p.comfort_decel_mps2))
+    wanted = p.min_gap_m + max(0.0, v * p.headway_s + brake)
+    return max(free - p.max_accel_mps2 * (wanted / max(gap, 0.1)) ** 2, -p.max_decel_mps2)
+
+
+@given(
+    v=st.floats(0, 30), v0=st.floats(1, 30), gap=st.one_of(st.just(np.inf), st.floats(-5, 100)), lead=st.floats(0, 30)
+)
+@settings(max_examples=60, deadline=None)
+def test_the_compiled_idm_equals_the_plain_one(v, v0, gap, lead):
+    assert idm_acceleration(v, v0, gap, lead, IdmParameters()) == pytest.approx(
+        plain_idm(v, v0, gap, lead, IdmParameters()), abs=1e-9
+    )
+
+
+def test_idm_keeps_its_speed_at_the_desired_one_and_its_gap_behind_a_leader():
+    p = IdmParameters()
+    assert idm_acceleration(8.0, 8.0, np.inf, 0.0, p) == 0.0
+    gap = (p.min_gap_m + 6.0 * p.headway_s) / np.sqrt(1 - (6.0 / 8.0) ** 4)
+    assert idm_acceleration(6.0, 8.0, gap, 6.0, p) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_path_goes_through_its_positions():
+    angle = np.linspace(0.0, np.pi, 80)
+    points = 1000.0 + 20.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    path = path_through(points, 0.0)
+    assert path.length_m == pytest.approx(20 * np.pi, abs=0.01)
+    radius = np.hypot(path.x - 1000.0, path.y - 1000.0)
+    np.testing.assert_allclose(radius, 20.0, atol=2e-3)
+    assert path.curve_speed[len(path.x) // 2] == pytest.approx(np.sqrt(3.0 * 20.0), rel=0.02)
+
+
+def test_a_standing_car_gets_a_straight_stub():
+    noise = 1000.0 + 0.002 * np.random.default_rng(0).normal(size=(50, 2))
+    path = path_through(noise, 0.5)
+    assert path.length_m == pytest.approx(2.0)
+    np.testing.assert_allclose(path.heading, 0.5, atol=1e-6)
+
+
+@given(s=st.floats(1.0, 55.0), d=st.floats(-3.0, 3.0))
+@settings(max_examples=40, deadline=None)
+def test_projection_finds_arc_length_and_offset(s, d):
+    angle = np.linspace(0.0, np.pi, 80)
+    path = path_through(20.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1), 0.0)
+    at = s / 20.0
+    point = (20.0 - d) * np.array([np.cos(at), np.sin(at)])
+    found = project(path, point)
+    assert found[0] == pytest.approx(s, abs=0.02)
+    assert found[1] == pytest.approx(d, abs=0.01)
+    table = table_of(path)
+    row = nearest_row(table, point[0], point[1], 0, len(table) - 1)
+    assert abs(row * path.step_m - s) <= path.step_m
+
+
+@given(along=st.floats(-20, 20), across=st.floats(-6, 6), turn=st.floats(-3.1, 3.1))
+@settings(max_examples=80, deadline=None)
+def test_a_blocked_interval_covers_every_place_where_boxes_overlap(along, across, turn):
+    """Against shapely on a straight path: wherever the boxes overlap, the center lies inside the interval."""
+    row = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 10.0])
+    low, high = blocked_interval(row, 0.0, along, across, np.cos(turn), np.sin(turn), 2.2, 0.9, 2.3, 1.0)
+    box = shapely.box(-2.2, -0.9, 2.2, 0.9)
+    other = shapely.affinity.translate(shapely.affinity.rotate(box, np.degrees(turn), origin=(0, 0)), along, across)
+    for s in np.linspace(along - 6, along + 6, 25):
+        own = shapely.box(s - 2.3, -1.0, s + 2.3, 1.0)
+        if own.intersection(other).area > 1e-6:
+            assert low <= s <= high
+
+
+def plain_profile(i, v, a, desired, p):
+    """One profile, step by step, on a straight path."""
+    s, out = 0.0, []
+    limit = 0.1 * (p.comfort_jerk_mps3 if i < NUM_COMFORT else p.emergency_jerk_mps3)
+    for k in range(50):
+        wanted = ACCEL_FIRST[i] if k * 0.1 < SWITCH_S[i] else ACCEL_LATER[i]
+        wanted = min(wanted, max(1.2 * (desired - v), -2.0))
+        wanted = max(wanted, -v / 0.35)
+        a += np.clip(wanted - a, -limit, limit)
+        new = v + a * 0.1
+        if new <= 0:
+            new, a = 0.0, 0.0
+        s += 0.05 * (v + new)
+        v = new
+        out.append((s, v, a))
+    return np.array(out)
+
+
+@pytest.mark.parametrize(("v", "a"), [(0.0, 0.0), (5.0, 0.5), (9.0, -2.0)])
+def test_profiles_are_jerk_limited_and_equal_the_plain_loop(v, a):
+    path = table_of(path_through(np.array([[0.0, 0.0], [100.0, 0.0], [200.0, 0.0]]), 0.0))
+    trial, cost, p = np.zeros((3, 51, NUM_CANDIDATES)), np.zeros(NUM_CANDIDATES), ProfileParameters()
+    step = 200.0 / (len(path) - 1)
+    speed_profiles(path, step, 0.0, v, a, 8.0, p, trial, cost)
+    for i in range(NUM_PROFILES):
+        np.testing.assert_allclose(trial[:, 1:, i].T, plain_profile(i, v, a, 8.0, p), atol=1e-9)
+    assert (trial[1] >= 0).all()
+    moving = trial[1, 1:, :NUM_COMFORT] > 0
+    jerk = np.abs(np.diff(trial[2, :, :NUM_COMFORT], axis=0)) / 0.1
+    assert jerk[moving].max() <= p.comfort_jerk_mps3 + 1e-9
+
+
+def constant_speed_trial(v):
+    trial = np.zeros((3, 51, NUM_CANDIDATES))
+    trial[0, :, 0] = v * 0.1 * np.arange(51)
+    trial[1, :, 0] = v
+    return trial
+
+
+def blocks(low, high, first=0, last=25):
+    blocked = np.full((1, 25, 2), np.inf)
+    blocked[..., 1] = -np.inf
+    blocked[0, first:last, 0], blocked[0, first:last, 1] = low, high
+    return blocked
+
+
+def facts(p=1.0, courtesy=1.0, car=0.0):
+    return np.array([[4.5, 1.8, car, p, courtesy]])
+
+
+def test_a_mode_on_the_way_costs_a_collision_in_proportion_to_its_probability():
+    p = ProfileParameters()
+    trial, wall = constant_speed_trial(8.0), blocks(15.0, 25.0)
+    sure, doubtful = (interaction_cost(trial, 0, 1, wall, facts(p=w), p) for w in (1.0, 0.1))
+    assert sure > p.w_collision
+    assert doubtful == pytest.approx(0.1 * sure, rel=1e-9)
+
+
+def test_a_car_behind_is_no_collision():
+    assert interaction_cost(constant_speed_trial(8.0), 0, 1, blocks(-12.0, -2.0), facts(), ProfileParameters()) < 20.0
+
+
+def test_modes_of_one_car_add_up_and_cars_are_independent():
+    p = ProfileParameters()
+    trial = constant_speed_trial(8.0)
+    two = np.concatenate([blocks(15.0, 25.0)] * 2)
+    same = np.concatenate([facts(p=0.5), facts(p=0.5)])
+    apart = np.concatenate([facts(p=0.5), facts(p=0.5, car=1.0)])
+    gap = interaction_cost(trial, 0, 2, two, same, p) - interaction_cost(trial, 0, 2, two, apart, p)
+    assert gap == pytest.approx(p.w_collision * (1.0 - 0.75))
+
+
+def test_with_the_right_of_way_a_later_conflict_hardly_counts():
+    p = ProfileParameters()
+    trial, later = constant_speed_trial(8.0), blocks(15.0, 25.0, first=6)
+    owing = interaction_cost(trial, 0, 1, later, facts(courtesy=1.0), p)
+    relying = interaction_cost(trial, 0, 1, later, facts(courtesy=0.0), p)
+    assert relying < 0.3 * owing
+
+
+def test_the_default_planner_does_not_brake_on_a_free_road():
+    for seen in situations():
+        steady = seen.s_m + 0.1 * seen.speed_mps * np.arange(50)
+        free = replace(
+            seen,
+            accel_mps2=0.0,
+            previous_s_m=steady,
+            mode_states=seen.mode_states[:0],
+            mode_facts=seen.mode_facts[:0],
+        )
+        assert DefaultPlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9

@@ -1,0 +1,59 @@
+"""Logs on disk: what is written is what is read, and nothing less."""
+
+import json
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import DataError, FileFormatError
+from giveway.drive.driving import drive_cases
+from giveway.drive.scenes import GivenScenes
+from giveway.models.motion import make_predictor
+from giveway.sim.log_files import logs_below, read_log, write_log
+from giveway.testing.drive_scenes import crossing_case, crossing_scene
+
+
+@pytest.fixture(scope="module")
+def log():
+    source = GivenScenes({"crossing": crossing_scene()})
+    (drive,) = drive_cases([crossing_case()], source, predictor=make_predictor("idm_along_path"))
+    return drive.log
+
+
+def test_a_log_survives_the_round_trip(tmp_path, log):
+    write_log(tmp_path / "a", log)
+    back = read_log(tmp_path / "a")
+    assert back.digest == log.digest
+    assert back.case == log.case
+    assert back.collisions == log.collisions
+    assert back.meta == log.meta
+    for name in ("ego_s", "recorded_ego_s", "outside_m", "recorded_outside_m", "limit_mps", "plans"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(log, name))
+    np.testing.assert_array_equal(back.recorded.xy, log.recorded.xy)
+    np.testing.assert_array_equal(back.predictions.states, log.predictions.states)
+
+
+def test_a_log_without_its_last_file_does_not_count(tmp_path, log):
+    write_log(tmp_path / "a", log)
+    (tmp_path / "a" / "log.json").unlink()
+    assert logs_below(tmp_path) == []
+    with pytest.raises(DataError, match=r"no log.json"):
+        read_log(tmp_path / "a")
+
+
+def test_a_log_that_was_changed_is_noticed(tmp_path, log):
+    write_log(tmp_path / "a", log)
+    file = tmp_path / "a" / "log.json"
+    document = json.loads(file.read_text())
+    document["ego_left"] = not document["ego_left"]
+    file.write_text(json.dumps(document))
+    with pytest.raises(FileFormatError, match="changed"):
+        read_log(tmp_path / "a")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"format": "giveway-drive-log", "version": 1}'])
+def test_a_damaged_log_gets_a_sentence(tmp_path, log, text):
+    write_log(tmp_path / "a", log)
+    (tmp_path / "a" / "log.json").write_text(text)
+    with pytest.raises(DataError):
+        read_log(tmp_path / "a")
