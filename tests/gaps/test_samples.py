@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,3 +177,10 @@ def test_every_switch_is_described_and_differs_or_is_explained():
     assert all(field.description for field in Profile.model_fields.values())
     differing = {name for name in Profile.model_fields if getattr(PAPER, name) != getattr(CLEAN, name)}
     assert Profile.model_fields.keys() - differing == {"horizon_from_projection"}
+
+
+def test_the_page_on_switches_is_up_to_date():
+    text = (Path(__file__).parents[2] / "docs" / "gaps" / "switches.md").read_text(encoding="utf-8")
+    for name, field in Profile.model_fields.items():
+        row = f"| `{name}` | {getattr(PAPER, name)} | {getattr(CLEAN, name)} | {field.description} |"
+        assert row in text

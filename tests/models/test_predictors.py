@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import types
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,3 +107,18 @@ def test_predicting_other_agents_than_fitted_is_refused():
     fewer = replace(samples.inputs, xy=samples.inputs.xy[:, :2], roles=("E", "T"))
     with pytest.raises(PredictionError, match="other agents"):
         fitted.predict(fewer, np.random.default_rng(0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS.names())
+def test_all_registered_predictors_keep_the_contract(name):
+    check_predictor(MODELS.get(name))
+
+
+def test_the_documented_model_passes_the_check():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-model.md"
+    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)[0]
+    module = types.ModuleType("my_package_half")
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    exec(compile(code, str(page), "exec"), module.__dict__)
+    check_predictor(module.SHARE)
