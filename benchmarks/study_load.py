@@ -19,30 +19,20 @@ import platform
 import random
 import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import select
 
-from giveway.study.participation import (
-    find_rater,
-    join,
-    playback_number,
-    record_eligibility,
-    record_playback,
-    start_rating,
-)
 from giveway.study.tables import answers
-from giveway.study.workspace import Study, open_study
+from giveway.study.workspace import open_study
 from giveway.testing.postgres import temporary_postgres
-from giveway.testing.studies import synthetic_study
+from giveway.testing.servers import running_server
+from giveway.testing.studies import enroll_token, synthetic_study
 
 
 @dataclass
@@ -82,11 +72,11 @@ class Connection:
 
 
 async def rater(
-    token: str, host: str, port: int, stop: float, pause_s: float, tally: Tally, rng: random.Random
+    token: str, host: str, port: int, stop: float, pause_s: float, ramp_s: float, tally: Tally, rng: random.Random
 ) -> None:
     connection = Connection(host, port)
     connection.cookies["gw_rater"] = token
-    await asyncio.sleep(rng.random() * pause_s)
+    await asyncio.sleep(rng.random() * ramp_s)
     await connection.open()
     _, page = await connection.request("GET", "/rate")
     form_token = re.search(rb'name="form-token" content="([^"]+)"', page)[1].decode()
@@ -120,65 +110,24 @@ async def rater(
     connection.writer.close()
 
 
-def enroll(study: Study, count: int) -> list[str]:
-    """Raters at the start of the main block, made by the same functions that the pages call."""
-    tokens = []
-    for _ in range(count):
-        token = join(study)
-        record_eligibility(study, find_rater(study, token), confirmed=True)
-        person = find_rater(study, token)
-        record_playback(study, person, seen=playback_number(study, person))
-        start_rating(study, find_rater(study, token))
-        tokens.append(token)
-    return tokens
-
-
-@contextlib.contextmanager
-def server(folder: Path, url: str | None) -> Iterator[tuple[str, int, subprocess.Popen]]:
-    command = [
-        sys.executable,
-        "-m",
-        "giveway.cli.main",
-        "study",
-        "serve",
-        str(folder),
-        "--port",
-        "0",
-        "--json",
-        "--quiet",
-    ]
-    if url:
-        command += ["--database", url]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
-    try:
-        text = ""
-        while not text.rstrip().endswith("}"):
-            line = process.stdout.readline()
-            if not line:
-                raise SystemExit("the server did not start")
-            text += line
-        address = json.loads(text)["address"]
-        host, port = address.removeprefix("http://").split(":")
-        yield host, int(port), process
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-async def load(tokens: list[str], host: str, port: int, seconds: float, pause_s: float) -> Tally:
+async def load(tokens: list[str], host: str, port: int, seconds: float, pause_s: float, ramp_s: float) -> Tally:
     tally = Tally()
-    stop = time.monotonic() + seconds
-    await asyncio.gather(*(rater(t, host, port, stop, pause_s, tally, random.Random(n)) for n, t in enumerate(tokens)))
+    stop = time.monotonic() + ramp_s + seconds
+    await asyncio.gather(
+        *(rater(t, host, port, stop, pause_s, ramp_s, tally, random.Random(n)) for n, t in enumerate(tokens))
+    )
     return tally
 
 
-def measure(folder: Path, url: str | None, raters: int, seconds: float, pause_s: float) -> dict:
+def measure(folder: Path, url: str | None, raters: int, seconds: float, pause_s: float, ramp_s: float) -> dict:
     study = open_study(folder, url=url)
-    tokens = enroll(study, raters)
-    with server(folder, url) as (host, port, process):
+    tokens = [enroll_token(study) for _ in range(raters)]
+    with running_server(folder, database=url, quiet=True) as server:
+        process = server.process
+        host, port = server.address.removeprefix("http://").split(":")
         before = os.times()
         started = time.monotonic()
-        tally = asyncio.run(load(tokens, host, port, seconds, pause_s))
+        tally = asyncio.run(load(tokens, host, int(port), seconds, pause_s, ramp_s))
         elapsed = time.monotonic() - started
         generator_cpu = sum(os.times()[:2]) - sum(before[:2])
         ticks = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -214,13 +163,14 @@ def main() -> None:
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--raters", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--ramp", type=float, default=10.0, help="seconds over which raters arrive")
     parser.add_argument("--pause", type=float, default=5.0)
     options = parser.parse_args()
     raters, seconds = min(options.raters, 2000), min(options.seconds, 300.0)
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         folder = synthetic_study(Path(temporary) / "study", num_clips=36, seconds=5.0)
         url = stack.enter_context(temporary_postgres()) if options.database == "postgres" else None
-        result = measure(folder, url, raters, seconds, options.pause)
+        result = measure(folder, url, raters, seconds, options.pause, min(options.ramp, 120.0))
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
     print(json.dumps({"benchmark": "study_load", **machine, **result}, indent=2))
 

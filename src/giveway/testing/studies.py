@@ -70,13 +70,18 @@ def synthetic_study(
 
 
 def enroll(study: Study) -> Rater:
-    """A rater at the start of the main block, by the same functions that the pages call."""
+    """A rater at the start of the main block."""
+    return _found(study, enroll_token(study))
+
+
+def enroll_token(study: Study) -> str:
+    """The resume token of such a rater, who came there by the same functions that the pages call."""
     token = join(study)
     record_eligibility(study, _found(study, token), confirmed=True)
     rater = _found(study, token)
     record_playback(study, rater, seen=playback_number(study, rater))
     start_rating(study, _found(study, token))
-    return _found(study, token)
+    return token
 
 
 def answer_all(
