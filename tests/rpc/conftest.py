@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pytest
 
 from giveway.drive.scenes import GivenScenes
 from giveway.planning.builtin import DefaultPlanner
+from giveway.rpc.exchange import ServerClosed
 from giveway.rpc.server import ServerOptions
 from giveway.rpc.sessions import Session, SessionOptions, SessionServer
 from giveway.sim.cases import Case
@@ -50,7 +52,12 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         )
         serving.start()
         results: list[Session] = []
-        thread = threading.Thread(target=lambda: results.append(serving.drive(out or tmp_path / "out")), daemon=True)
+
+        def drive() -> None:
+            with contextlib.suppress(ServerClosed):
+                results.append(serving.drive(out or tmp_path / "out"))
+
+        thread = threading.Thread(target=drive, daemon=True)
         thread.start()
         started.append(Served(server=serving, address=f"127.0.0.1:{serving.port}", thread=thread, results=results))
         return started[-1]

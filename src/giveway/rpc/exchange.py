@@ -58,10 +58,12 @@ class Tally:
         count: ``asked``, ``answered``, ``late``, ``refused``, ``given_up``, ``repeated_fetches``, ``idle``, ``busy``,
             ``takeovers``, ``unexpected_pushes``, ``unreadable``, ``unauthenticated``.
         latency_s: from fetch to push of every answer.
+        first_fetch_at: when the first car was handed out, on the monotonic clock; 0 before.
         sentences: the first few of what clients were told, with the kind.
     """
 
     count: Counter[str] = field(default_factory=lambda: Counter[str]())
+    first_fetch_at: float = 0.0
     latency_s: list[float] = field(default_factory=lambda: list[float]())
     sentences: list[tuple[str, str]] = field(default_factory=lambda: list[tuple[str, str]]())
 
@@ -178,6 +180,7 @@ class Exchange:
             self.tally.add("repeated_fetches")
         else:
             self._in_hand, self._fetched_at = True, time.monotonic()
+            self.tally.first_fetch_at = self.tally.first_fetch_at or self._fetched_at
             self._changed.notify_all()
         return self._current.response, self._current
 

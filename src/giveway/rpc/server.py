@@ -130,8 +130,8 @@ class PredictionServer:
     def _fetch(self, message: Any, context: grpc.ServicerContext) -> Any:
         client = self._client(context)
         exchange = self._exchange
-        if message is None or (not exchange.compat and message.ByteSize()):
-            sentence = exchange.refuse_unreadable(OTHER_PROTOCOL if message is None else _UNKNOWN_FIELDS)
+        if message is UNREADABLE or (not exchange.compat and message.ByteSize()):
+            sentence = exchange.refuse_unreadable(OTHER_PROTOCOL if message is UNREADABLE else _UNKNOWN_FIELDS)
             return FetchEnvResponse(resp_code=REFUSED, msg=sentence)
         response, request = exchange.fetch(client, context.is_active)
         metadata = [
@@ -149,7 +149,7 @@ class PredictionServer:
 
     def _push(self, message: Any, context: grpc.ServicerContext) -> Any:
         client = self._client(context)
-        if message is None:
+        if message is UNREADABLE:
             sentence = self._exchange.refuse_unreadable(OTHER_PROTOCOL)
             return PushMyTrajectoryResponse(resp_code=REFUSED, msg=sentence)
         return self._exchange.push(client, message)
@@ -167,18 +167,21 @@ class PredictionServer:
         return name[:64] if isinstance(name, str) and name else context.peer()
 
 
+UNREADABLE = object()
+"""Stands for a message that does not parse; None would end the call inside the library."""
+
 _UNKNOWN_FIELDS = "FetchEnvRequest must be empty; a client of the variant with a 'tag' field cannot connect"
 
 
 def _reader(kind: Any) -> Callable[[bytes], Any]:
-    """Parses a message; None if it does not parse, so that the handler can answer with a sentence."""
+    """Parses a message, or gives UNREADABLE back, so that the handler can answer with a sentence."""
     from google.protobuf.message import DecodeError
 
     def read(data: bytes) -> Any:
         try:
             return kind.FromString(data)
         except DecodeError:
-            return None
+            return UNREADABLE
 
     return read
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,12 +120,15 @@ class SessionServer:
             ),
             self._exchange.close,
         )
+        first = self._exchange.tally.first_fetch_at
+        session_s = time.monotonic() - first if first else 0.0
         self._exchange.finish()
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
         document = write_summary(out, [run], options.planner)
         document["wire"] = {
             "mode": "compat" if options.compat else "strict",
             "deadline_ms": None if options.deadline_s is None else 1000 * options.deadline_s,
+            "session_s": session_s,
             "goodbye": goodbye,
             **tally_document(self._exchange.tally),
         }

@@ -22,6 +22,9 @@ PROBABILITY_TOLERANCE = 0.01
 
 MAX_MODES = 64
 
+LARGEST = 1e5
+"""Predicted positions, speeds and headings beyond this are mistakes, and would keep the planner busy for ever."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedPredictions:
@@ -100,13 +103,16 @@ def row_faults(states: FloatArray, probability: FloatArray) -> tuple[str, ...]:
     bad_number = ~np.isfinite(states).all(axis=(1, 2, 3)) | ~np.isfinite(probability).all(axis=1)
     with np.errstate(invalid="ignore"):
         negative = (probability < 0).any(axis=1)
+        far = (np.abs(states) > LARGEST).any(axis=(1, 2, 3))
         off = np.abs(probability.sum(axis=1) - 1.0) >= PROBABILITY_TOLERANCE
-    if not (bad_number.any() or negative.any() or off.any()):
+    if not (bad_number.any() or far.any() or negative.any() or off.any()):
         return ("",) * states.shape[0]
     reasons: list[str] = []
     for row in range(states.shape[0]):
         if bad_number[row]:
             reasons.append("not a finite number")
+        elif far[row]:
+            reasons.append(f"a number beyond {LARGEST:g}")
         elif negative[row]:
             reasons.append("a negative probability")
         elif off[row]:
