@@ -97,7 +97,7 @@ class Connection:
         response, call = self._fetch.with_call(  # pyright: ignore[reportFunctionMemberAccess]
             FetchEnvRequest(), metadata=self._metadata, timeout=CALL_TIMEOUT_S, wait_for_ready=True
         )
-        return response, {str(key): str(value) for key, value in call.initial_metadata()}
+        return response, {str(key): str(value) for key, value in call.trailing_metadata()}
 
     def push(self, message: Any) -> Any:
         """The answer to a prediction."""

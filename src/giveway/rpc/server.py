@@ -144,7 +144,7 @@ class PredictionServer:
             metadata += [("giveway-case", request.case), ("giveway-tick", str(request.tick))]
             if request.car.isascii() and request.car.isprintable():
                 metadata.append(("giveway-car", request.car))
-        context.send_initial_metadata(tuple(metadata))
+        context.set_trailing_metadata(tuple(metadata))
         return response
 
     def _push(self, message: Any, context: grpc.ServicerContext) -> Any:
