@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from giveway.cli.gaps_explain import explain
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command("table")(table)
 app.command("figure")(figure)
 app.command("compare")(compare)
+app.command("explain")(explain)
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 PROFILE = typer.Option("clean", "--profile", help="clean (corrected) or paper (as published).")

@@ -117,9 +117,10 @@ def steps_of_horizon(horizon_s: FloatArray) -> IntArray:
 
 
 def published_step_count(num_steps: IntArray) -> IntArray:
-    """Steps the published code really makes: floor(T_out/δt) in 32 bit, one less for some N (9, 13, 18, ...)."""
-    horizon = (num_steps * DT_S).astype(np.float32)
-    return np.floor(horizon / np.float32(DT_S)).astype(np.int64)
+    """Steps the published code really makes: the last one only if T_out ≥ N δt in 32 bit, not so for 9, 13, 18, ..."""
+    single = np.float32
+    reached = (num_steps * DT_S).astype(single) >= num_steps.astype(single) * single(DT_S)
+    return num_steps - np.where(reached, 0, 1)
 
 
 def content_keys(rows: FloatArray) -> UintArray:

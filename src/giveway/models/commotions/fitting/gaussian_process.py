@@ -24,19 +24,19 @@ def quiet_torch() -> Generator[None]:
     Raises:
         MissingDependencyError: if BoTorch is not installed.
     """
-    try:
-        import botorch  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        import torch
-    except ImportError as error:
-        raise MissingDependencyError("botorch", extra="fit", purpose="Bayesian optimization") from error
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # importing BoTorch warns as well
+        try:
+            import botorch  # noqa: F401  # pyright: ignore[reportUnusedImport]
+            import torch
+        except ImportError as error:
+            raise MissingDependencyError("botorch", extra="fit", purpose="Bayesian optimization") from error
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
             yield
-    finally:
-        torch.set_num_threads(threads)
+        finally:
+            torch.set_num_threads(threads)
 
 
 def surrogate(search: Search, hyper: Mapping[str, Any] | None, *, refit: bool) -> tuple[Any, dict[str, Any]]:
@@ -78,12 +78,16 @@ def surrogate(search: Search, hyper: Mapping[str, Any] | None, *, refit: bool) -
             ExactMarginalLogLikelihood(parts.likelihood, parts), optimizer_kwargs={"options": {"maxiter": 200}}
         )
     parts.eval()
+    if not refit:
+        return model, dict(hyper or {})
     kernel_now: Any = parts.covar_module
-    return model, {
+    found = {
         "lengthscale": kernel_now.base_kernel.lengthscale.detach().numpy().ravel().tolist(),
         "outputscale": float(kernel_now.outputscale.detach()),
         "constant": float(parts.mean_module.constant.detach()),
     }
+    # built again from what will be recorded, so that a resumed search continues from the same last bit
+    return surrogate(search, found, refit=False)
 
 
 def as_array(tensor: Any) -> FloatArray:

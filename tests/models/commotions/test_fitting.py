@@ -1,0 +1,277 @@
+"""Losses, the journal, optimizers, resuming after a kill, fitted parameters on disk."""
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import EmptySelectionError, FileFormatError, StoreError, UsageError
+from giveway.models.commotions import Configuration, Switches
+from giveway.models.commotions.encounter import encounters_from_distances
+from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
+from giveway.models.commotions.fitting.journal import Entry, Journal
+from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
+from giveway.models.commotions.fitting.parallel import FitTask, fit_many
+from giveway.models.commotions.fitting.result import FittedParameters
+from giveway.models.commotions.fitting.search import Budget
+from giveway.models.commotions.losses import TrainingSet, loss_of, path_losses
+from giveway.models.commotions.parameters import Box, to_search
+from giveway.models.commotions.simulation import Simulation, simulate_encounters
+
+CONFIG = Configuration.from_name("CM_INA11")
+BUDGET = [Budget(initial=12, further=20)]
+
+
+def training(num=25, config=CONFIG):
+    rng = np.random.default_rng(0)
+    v_e, v_t = rng.uniform(7, 14, num), rng.uniform(0, 5, num)
+    d_c, d_a = v_e * rng.uniform(1, 5, num), rng.uniform(1, 10, num)
+    encounters = encounters_from_distances(
+        d_c=np.stack([d_c + 0.2 * v_e, d_c], axis=1),
+        d_a=np.stack([d_a + 0.2 * v_t, d_a], axis=1),
+        l_e=np.full(num, 5.0),
+        l_t=np.full(num, 3.5),
+        horizon_s=d_c / v_e,
+    )
+    truth = simulate_encounters(encounters, Box.full().decode(np.full(14, 0.4)), config, num_paths=1, seed=5)
+    return TrainingSet(encounters=encounters, accepted=truth.accepted[:, 0], t_accept_s=truth.t_accept_s[:, 0])
+
+
+def three_samples(golden):
+    encounters = golden.scenario(*golden.S1, 25).take(np.zeros(3, dtype=int)).with_steps(np.array([25, 20, 15]))
+    simulation = Simulation(
+        accepted=np.array([[1, 1, 0, 1], [0, 0, 1, 0], [1, 1, 1, 1]], dtype=bool),
+        t_accept_s=np.array([[1.8, 2.2, 6.1, 2.6], [5.0, 4.6, 3.1, 5.4], [1.00, 1.05, 1.10, 0.95]]),
+        path_steps=0,
+    )
+    truth = TrainingSet(
+        encounters=encounters, accepted=np.array([True, False, True]), t_accept_s=np.array([2.0, np.nan, 1.2])
+    )
+    return simulation, truth
+
+
+@pytest.mark.parametrize(
+    ("name", "paths", "mean"),
+    [
+        ("CM_IIJ11", [0.08, 0.0625, 25.63, 0.4225], 6.54875),
+        ("CM_IIJ12", [0.695964813, 0.678464813, 26.2459648, 1.03846481], 7.16471481),
+    ],
+)
+def test_losses_are_those_of_the_specification(golden, name, paths, mean):
+    simulation, truth = three_samples(golden)
+    losses = path_losses(simulation, truth, Configuration.from_name(name), Switches())
+    np.testing.assert_allclose(losses, paths, rtol=1e-7)
+    loss = loss_of(losses)
+    assert loss.mean == pytest.approx(mean, rel=1e-8)
+    assert loss.error == pytest.approx(6.36095647, rel=1e-8)
+
+
+def test_outputs_are_those_of_the_specification(golden):
+    simulation, _ = three_samples(golden)
+    np.testing.assert_allclose(simulation.probability, [0.75, 0.25, 1.0])
+    expected = [
+        [1.88, 1.96, 2.04, 2.12, 2.2, 2.28, 2.36, 2.44, 2.52],
+        [3.1] * 9,
+        [0.965, 0.98, 0.995, 1.01, 1.025, 1.04, 1.055, 1.07, 1.085],
+    ]
+    np.testing.assert_allclose(simulation.quantiles_s(), expected, atol=1e-12)
+
+
+def test_printed_spread_term_differs_from_the_computed_one(golden):
+    simulation, truth = three_samples(golden)
+    config = Configuration.from_name("CM_IIJ12")
+    printed = path_losses(simulation, truth, config, Switches(spread_term="absolute"))
+    spread = simulation.t_accept_s.std(axis=1, ddof=1)
+    first = path_losses(simulation, truth, Configuration.from_name("CM_IIJ11"), Switches())
+    np.testing.assert_allclose(printed, first + (100 * spread**2 - 20 * spread + 1).sum())
+
+
+def test_the_objective_is_the_same_for_the_same_parameters():
+    objective = objective_of(training(), CONFIG, Switches(), FitOptions())
+    theta = Box.full().decode(np.full(14, 0.3))
+    assert objective(theta) == objective(theta)
+
+
+@pytest.mark.parametrize("name", ["cma", "multistart", "trust_region"])
+def test_optimizers_spend_their_budget_and_improve_on_the_initial_points(name):
+    data = training()
+    fitted = fit_parameters(
+        data, CONFIG, switches=Switches(optimizer=name), options=FitOptions(budgets=[Budget(initial=16, further=48)])
+    )
+    start = fit_parameters(data, CONFIG, options=FitOptions(budgets=[Budget(initial=16, further=0)]))
+    assert fitted.stages[0].evaluations == 64
+    assert fitted.loss < start.loss
+    again = objective_of(data, CONFIG, Switches(), FitOptions())(fitted.theta)
+    assert again.mean == pytest.approx(fitted.loss)
+
+
+def test_bayesian_optimization_makes_valid_proposals_and_resumes(tmp_path):
+    data, switches = training(15), Switches(optimizer="bayes")
+    options = FitOptions(budgets=[Budget(initial=16, further=3)], journal=tmp_path / "fit.jsonl")
+    whole = fit_parameters(data, CONFIG, switches=switches, options=options)
+    lines = options.journal.read_text().splitlines()
+    notes = [json.loads(line).get("note", {}) for line in lines[-3:]]
+    assert all("acquisition" in note and len(note["hyper"]["lengthscale"]) == 14 for note in notes)
+    options.journal.write_text("\n".join(lines[:-2]) + "\n")
+    assert fit_parameters(data, CONFIG, switches=switches, options=options).theta == whole.theta
+    assert [json.loads(x)["point"] for x in options.journal.read_text().splitlines()[1:]] == [
+        json.loads(x)["point"] for x in lines[1:]
+    ]
+
+
+@pytest.mark.parametrize("name", ["cma", "multistart", "trust_region"])
+@pytest.mark.parametrize("keep", [5, 19, 31])
+def test_a_fit_cut_anywhere_resumes_to_the_same_result(tmp_path, name, keep):
+    data, switches = training(), Switches(optimizer=name)
+    options = FitOptions(budgets=BUDGET, journal=tmp_path / "fit.jsonl")
+    whole = fit_parameters(data, CONFIG, switches=switches, options=options)
+    text = options.journal.read_text().splitlines(keepends=True)
+    options.journal.write_text("".join(text[: keep + 1]) + text[keep + 1][: len(text[keep + 1]) // 2])
+    resumed = fit_parameters(data, CONFIG, switches=switches, options=options)
+    assert (resumed.theta, resumed.loss) == (whole.theta, whole.loss)
+    assert [json.loads(x)["point"] for x in options.journal.read_text().splitlines()[1:]] == [
+        json.loads(x)["point"] for x in text[1:]
+    ]
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+from pathlib import Path
+import test_fitting as t
+t.fit_parameters(t.training(), t.CONFIG, options=t.FitOptions(budgets=[t.Budget(initial=40, further=400)],
+                 journal=Path({journal!r})))
+"""
+
+
+def test_a_killed_fit_resumes_to_the_same_result(tmp_path):
+    """A real process, really killed."""
+    budgets = [Budget(initial=40, further=400)]
+    expected = fit_parameters(training(), CONFIG, options=FitOptions(budgets=budgets))
+    journal = tmp_path / "fit.jsonl"
+    code = CHILD.format(folder=str(Path(__file__).parent), journal=str(journal))
+    child = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and child.poll() is None:
+        if journal.exists() and journal.read_bytes().count(b"\n") > 60:
+            break
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    done = journal.read_bytes().count(b"\n") - 1
+    assert 0 < done < 440
+    resumed = fit_parameters(training(), CONFIG, options=FitOptions(budgets=budgets, journal=journal))
+    assert (resumed.theta, resumed.loss) == (expected.theta, expected.loss)
+
+
+def test_a_journal_of_another_fit_is_refused(tmp_path):
+    options = FitOptions(budgets=BUDGET, journal=tmp_path / "fit.jsonl")
+    fit_parameters(training(), CONFIG, options=options)
+    with pytest.raises(StoreError, match="another fit") as caught:
+        fit_parameters(training(), CONFIG, options=replace(options, seed=1))
+    assert "seed" in str(caught.value)
+
+
+def test_a_damaged_journal_is_refused_with_a_sentence(tmp_path):
+    path = tmp_path / "fit.jsonl"
+    path.write_text("not json\n")
+    with pytest.raises(StoreError, match="damaged"):
+        Journal(path, {})
+
+
+def test_a_journal_gives_numbers_back_bit_by_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    entry = Entry(stage=0, point=tuple(rng.random(14)), loss=float(rng.random()), error=0.1, seconds=0.0)
+    Journal(tmp_path / "a.jsonl", {"x": 1}).append(entry)
+    assert Journal(tmp_path / "a.jsonl", {"x": 1}).entries == [entry]
+
+
+def test_two_stages_search_a_quarter_of_the_range_around_the_first_winner(tmp_path):
+    config = Configuration.from_name("CM_INA21")
+    options = FitOptions(budgets=BUDGET * 2, journal=tmp_path / "fit.jsonl")
+    fitted = fit_parameters(training(), config, options=options)
+    first, second = fitted.stages
+    assert fitted.loss == min(first.loss, second.loss)
+    full = Box.full()
+    assert (np.abs(to_search(second.theta) - to_search(first.theta)) <= (full.high - full.low) / 8 + 1e-12).all()
+
+
+def test_the_published_mistake_deploys_logarithms_when_stage_one_wins():
+    config = Configuration.from_name("CM_INA21")
+    options = FitOptions(budgets=[Budget(initial=64, further=60), Budget(initial=2, further=0)])
+    clean = fit_parameters(training(), config, options=options)
+    assert clean.stages[0].loss < clean.stages[1].loss
+    paper = fit_parameters(training(), config, switches=Switches(stage_winner="logarithms"), options=options)
+    np.testing.assert_allclose(paper.theta.as_array(), to_search(clean.theta))
+
+
+def test_profiles_name_the_published_and_the_corrected_way():
+    assert Switches.of("paper").optimizer == "bayes"
+    assert Switches.of("clean") == Switches()
+    assert [b.total for b in budgets_of("bayes", 1)] == [360]
+    assert [b.total for b in budgets_of("bayes", 2)] == [310, 310]
+    assert Switches().optimizer in OPTIMIZERS
+
+
+def test_fitted_parameters_survive_the_disk(tmp_path):
+    fitted = fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET))
+    fitted.save(tmp_path / "theta.json")
+    document = json.loads((tmp_path / "theta.json").read_text())
+    assert document["theta"]["t_delta"]["unit"] == "s"
+    assert len(document["provenance"]["data_sha256"]) == 64
+    loaded = FittedParameters.load(tmp_path / "theta.json")
+    assert (loaded.theta, loaded.config, loaded.loss) == (fitted.theta, fitted.config, fitted.loss)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1, 2]", '{"format": "something else", "version": 1}'])
+def test_a_file_that_holds_no_parameters_is_refused(tmp_path, text):
+    (tmp_path / "theta.json").write_text(text)
+    with pytest.raises(FileFormatError, match="no fitted parameters"):
+        FittedParameters.load(tmp_path / "theta.json")
+
+
+def test_one_class_only_still_fits():
+    data = training()
+    for accepted in (True, False):
+        alone = TrainingSet(
+            encounters=data.encounters, accepted=np.full(25, accepted), t_accept_s=np.minimum(data.t_accept_s, 1.0)
+        )
+        fitted = fit_parameters(alone, CONFIG, options=FitOptions(budgets=BUDGET))
+        assert np.isfinite(fitted.loss)
+
+
+def test_nothing_to_fit_is_an_error():
+    data = training()
+    empty = TrainingSet(
+        encounters=data.encounters.take(slice(0, 0)), accepted=data.accepted[:0], t_accept_s=data.t_accept_s[:0]
+    )
+    with pytest.raises(EmptySelectionError):
+        fit_parameters(empty, CONFIG)
+
+
+def test_budgets_must_match_the_stages():
+    with pytest.raises(UsageError, match="every stage"):
+        fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET * 2))
+
+
+def test_several_fits_in_processes_equal_one_after_the_other(tmp_path):
+    tasks = [
+        FitTask(training=training(), config=CONFIG, options=FitOptions(seed=seed, budgets=BUDGET)) for seed in (0, 1)
+    ]
+    alone = [fit_parameters(t.training, t.config, options=t.options).theta for t in tasks]
+    assert [f.theta for f in fit_many(tasks, workers=2)] == alone
+
+
+def test_traces_tell_best_loss_and_progress():
+    traces = []
+    fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET), on_trace=traces.append)
+    assert [t.done for t in traces] == list(range(1, 33))
+    assert all(b.best <= a.best for a, b in itertools.pairwise(traces))
+    assert traces[-1].seconds_left == 0

@@ -1,0 +1,107 @@
+"""The 32 configurations in the benchmark."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
+from giveway.models import MODELS
+from giveway.models.commotions import NAMES
+from giveway.models.commotions.fitting.fit import FitOptions
+from giveway.models.commotions.fitting.search import Budget
+from giveway.models.protocol import configured
+from giveway.testing.crossing import crossing_samples
+from giveway.testing.predictors import check_predictor
+
+
+def small(name, further=10):
+    """A registered recipe that fits in a moment."""
+    recipe = MODELS.get(name)
+    return replace(recipe, options=FitOptions(budgets=[Budget(initial=8, further=further)] * recipe.config.stages))
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", ["CM_IIJ11", "CM_ANA22"])
+def test_configurations_keep_the_contract_of_predictors(name):
+    check_predictor(small(name))
+
+
+def test_all_configurations_are_registered_fit_and_predict():
+    samples = crossing_samples(40)
+    assert set(NAMES) <= set(MODELS.names())
+    for name in NAMES:
+        prediction = small(name, further=0).fit(samples, rng()).predict(samples.inputs, rng())
+        assert ((prediction.p >= 0) & (prediction.p <= 1)).all()
+        assert (np.isnan(prediction.quantile_s).all(axis=1) == (prediction.p == 0)).all()
+
+
+def test_titles_are_those_of_the_tables():
+    assert MODELS.get("CM_AIJ21").info.title == "CM_{AIJ21}"
+
+
+def test_the_profile_of_the_benchmark_chooses_the_published_way():
+    recipe = MODELS.get("CM_IIJ21")
+    assert configured(recipe, {"commotions": "published"}).switches.optimizer == "bayes"
+    assert configured(recipe, {"commotions": "corrected"}).switches == recipe.switches
+
+
+def test_a_fitted_model_learns_that_large_gaps_are_taken():
+    samples = crossing_samples(80)
+    fitted = small("CM_INA11", further=250).fit(samples, rng())
+    p, truth = fitted.predict(samples.inputs, rng()).p, samples.truth.accepted
+    auc = np.mean(p[truth][:, None] > p[~truth]) + 0.5 * np.mean(p[truth][:, None] == p[~truth])
+    assert auc > 0.85
+
+
+def with_distance(inputs, row, value):
+    distance = inputs.distance.copy()
+    distance[:3, row] = value
+    return replace(inputs, distance=distance)
+
+
+def test_samples_that_cannot_be_simulated_get_a_defined_answer():
+    samples = crossing_samples(40)
+    fitted = small("CM_IIJ11").fit(samples, rng())
+    missing = fitted.predict(with_distance(samples.inputs, 0, np.nan), rng())
+    np.testing.assert_allclose(missing.p[:3], samples.truth.accepted.mean())
+    assert np.isnan(missing.quantile_s[:3]).all()
+    inside = fitted.predict(with_distance(samples.inputs, 1, -0.5), rng())
+    assert (inside.p[:3] == 1).all()
+    assert (inside.quantile_s[:3] == 0).all()
+
+
+def test_training_drops_what_cannot_be_simulated_and_refuses_nothing_left():
+    samples = crossing_samples(40)
+    some = replace(samples, inputs=with_distance(samples.inputs, 1, np.nan))
+    fitted = small("CM_IIJ11").fit(some, rng())
+    assert fitted.parameters.provenance["samples"] == samples.num_samples - 3
+    none = replace(samples, inputs=replace(samples.inputs, distance=np.full_like(samples.inputs.distance, np.nan)))
+    with pytest.raises(EmptySelectionError, match="no sample can be simulated"):
+        small("CM_IIJ11").fit(none, rng())
+
+
+def test_another_spacing_of_inputs_is_refused():
+    samples = crossing_samples(40)
+    with pytest.raises(DataError, match=r"0\.2 s apart"):
+        small("CM_IIJ11").fit(replace(samples, inputs=replace(samples.inputs, dt_s=0.1)), rng())
+
+
+def test_another_configuration_is_not_loaded(tmp_path):
+    small("CM_IIJ11").fit(crossing_samples(40), rng()).save(tmp_path)
+    with pytest.raises(FileFormatError, match="another configuration"):
+        MODELS.get("CM_IIJ12").load(tmp_path)
+
+
+def test_fits_of_the_benchmark_resume_from_journals(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIVEWAY_FIT_JOURNALS", str(tmp_path))
+    samples = crossing_samples(40)
+    first = small("CM_INA11").fit(samples, rng())
+    (journal,) = tmp_path.iterdir()
+    size = journal.stat().st_size
+    second = small("CM_INA11").fit(samples, rng())
+    assert journal.stat().st_size == size
+    assert second.parameters.theta == first.parameters.theta
