@@ -36,7 +36,7 @@ class Crossing:
 
     def enumerate(self, scenes: Iterable[Scene], profile: Profile) -> Candidates:
         """This world is made by :func:`crossing_gaps`, not read from scenes."""
-        raise NotImplementedError("use crossing_gaps")
+        raise TypeError("this world is made by crossing_gaps, not read from scenes")
 
     def describe(self, raw: RawGaps, profile: Profile) -> Description:
         """D_C = -x_E, D_A = y_T, D_1 and D_2 along x; L_E, L_T one lane."""
