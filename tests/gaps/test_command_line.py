@@ -50,6 +50,20 @@ def test_a_table_comes_in_every_format(store, capsys):
     assert json.loads(out)
 
 
+def test_published_values_stand_beside_real_recordings_only(store, lgap_root, tmp_path, capsys):
+    out, _ = giveway(capsys, "gaps", "table", store, "--metric", "auc")
+    assert "publ." not in out
+    for name in ("measures.csv", "processed_data.csv"):
+        (tmp_path / "real").mkdir(exist_ok=True)
+        (tmp_path / "real" / name).write_bytes((lgap_root / name).read_bytes())
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    run_it = ("gaps", "run", spec, "--root", f"lgap={tmp_path / 'real'}", "--out", tmp_path / "R", "--workers", "1")
+    giveway(capsys, *run_it, "--limit", 2)
+    out, _ = giveway(capsys, "gaps", "table", tmp_path / "R", "--metric", "auc")
+    assert "publ." in out
+
+
 def test_status_resume_limit_and_dry_run(store, lgap_root, tmp_path, capsys):
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC)
