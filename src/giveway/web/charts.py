@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -9,6 +10,11 @@ from markupsafe import Markup
 COLORS = ("#b35806", "#f1a340", "#c9ccd0", "#998ec3", "#542788")
 """Diverging from unrealistic (orange) to realistic (purple); told apart with every kind of color blindness."""
 WIDTH, HEIGHT = 240, 16
+
+
+def number(value: float) -> str:
+    """Three decimals; a coefficient that is not defined says so."""
+    return "undefined" if math.isnan(value) else f"{value:.3f}"
 
 
 def distribution_bar(counts: Sequence[int], options: Sequence[str]) -> Markup:

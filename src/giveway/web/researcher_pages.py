@@ -13,7 +13,7 @@ from giveway.core.errors import UsageError
 from giveway.study.export import check_answers, code_book, count_table, long_answers, rater_table, wide_matrix
 from giveway.study.monitor import create_invite, delete_external_ids, list_invites, overview
 from giveway.study.workspace import set_study_state
-from giveway.web.charts import distribution_bar
+from giveway.web.charts import distribution_bar, number
 from giveway.web.context import RefusedError, WebContext
 from giveway.web.security import RESEARCHER_COOKIE, RESEARCHER_SESSION_S, client_key
 
@@ -42,6 +42,7 @@ def researcher_pages(web: WebContext) -> APIRouter:
             overview=overview(study),
             invites=list_invites(study),
             bar=distribution_bar,
+            number=number,
             root=str(request.base_url).rstrip("/"),
         )
 
