@@ -123,9 +123,9 @@ ANCHORS = {
 @pytest.mark.data
 @pytest.mark.parametrize("name", sorted(ANCHORS))
 def test_published_logs_give_the_published_scores(name):
-    root = os.environ.get("GIVEWAY_CHALLENGE_LOGS")
+    root = os.environ.get("GIVEWAY_LEGACY_LOGS")
     if not root:
-        pytest.skip("GIVEWAY_CHALLENGE_LOGS does not point to the published logs")
+        pytest.skip("GIVEWAY_LEGACY_LOGS does not point to the published logs")
     score = score_of(Path(root) / name)
     found = (score.n_col, score.s_eff, score.s_jer, score.s_vel, score.s_cou, score.score)
     assert found == pytest.approx(ANCHORS[name], abs=5.1e-4)
