@@ -100,13 +100,13 @@ def _answered(study: Study, kind: str) -> list[Any]:
         .where(assignments.c.kind == kind)
         .order_by(raters.c.id, answers.c.position)
     )
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         return list(connection.execute(query))
 
 
 def rater_table(study: Study) -> pl.DataFrame:
     """One row per person who consented, with how far he or she came."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         people = connection.execute(select(raters).order_by(raters.c.id)).all()
         items = connection.execute(select(assignments.c.rater_id)).scalars().all()
         given = connection.execute(select(answers.c.rater_id)).scalars().all()

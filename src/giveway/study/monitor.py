@@ -74,7 +74,7 @@ def overview(study: Study) -> Overview:
     main = [clip.clip for clip in study.clips if clip.role == "main"]
     counts = count_table(long, main, len(study.design.options))
     table = ratings_of(study, long)
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         num_external = connection.execute(select(func.count()).select_from(external_ids)).scalar_one()
     return Overview(
         state=study_state(study),
@@ -123,7 +123,7 @@ def create_invite(study: Study, *, label: str, quota: int) -> Invite:
 
 def list_invites(study: Study) -> list[Invite]:
     """All invite links, oldest first."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         rows = connection.execute(select(invites).order_by(invites.c.created_utc, invites.c.code)).all()
     return [Invite(code=r.code, label=r.label, quota=r.quota, used=r.used) for r in rows]
 
@@ -139,7 +139,7 @@ def payments(study: Study) -> list[dict[str, Any]]:
         .select_from(joined)
         .order_by(raters.c.id)
     )
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         rows = connection.execute(query).all()
     return [
         {

@@ -110,7 +110,7 @@ def _free_code(connection: Connection) -> str:
 
 def find_rater(study: Study, token: str) -> Rater | None:
     """The rater with this resume token, or None."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         row = connection.execute(select(raters).where(raters.c.token_hash == token_hash(token))).first()
     return None if row is None else _rater(row)
 
@@ -179,7 +179,7 @@ def _assignment(rater: Rater, item: Item) -> dict[str, Any]:
 
 def assigned_items(study: Study, rater: Rater) -> tuple[list[Item], set[int]]:
     """The stored order of a rater, and the positions that are answered."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         rows = connection.execute(
             select(assignments).where(assignments.c.rater_id == rater.id).order_by(assignments.c.position)
         ).all()

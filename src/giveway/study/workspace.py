@@ -43,6 +43,11 @@ class Study:
     texts: Texts
 
     @property
+    def reader(self) -> Engine:
+        """The same database for reading: on SQLite such transactions do not wait for writers."""
+        return self.engine.execution_options(read_only=True)
+
+    @property
     def stimuli(self) -> list[Stimulus]:
         """Main clips as the order sees them."""
         return [clip.stimulus for clip in self.clips if clip.role == "main"]
@@ -90,7 +95,7 @@ def open_study(folder: Path, *, url: str | None = None) -> Study:
 
 
 def _register(study: Study) -> None:
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         known = connection.execute(select(studies.c.id)).scalars().all()
     if not known:
         try:
@@ -116,7 +121,7 @@ def _register(study: Study) -> None:
 
 def study_state(study: Study) -> StudyState:
     """Whether the study takes raters and answers."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         return cast(StudyState, connection.execute(select(studies.c.state)).scalar_one())
 
 
@@ -128,7 +133,7 @@ def set_study_state(study: Study, state: StudyState) -> None:
 
 def declared_fingerprint(study: Study) -> str:
     """Fingerprint of the declaration when the study was opened for the first time."""
-    with study.engine.connect() as connection:
+    with study.reader.connect() as connection:
         return connection.execute(select(studies.c.design_fingerprint)).scalar_one()
 
 

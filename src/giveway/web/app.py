@@ -62,8 +62,8 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
         lifespan=lifespan,
     )
     app.state.web = web
+    app.include_router(rater_api(web))  # first: routes are tried in order, and these are asked for most
     app.include_router(rater_pages(web))
-    app.include_router(rater_api(web))
     app.include_router(researcher_pages(web))
     _static(app)
     _errors(app, web)
