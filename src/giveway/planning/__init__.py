@@ -46,6 +46,6 @@ def make_planner(name: str) -> Planner:
             "this is not a planner",
             where=name,
             found=type(made).__name__,
-            hint="it needs an attribute 'info' and a method 'plan'; see docs/drive/index.md",
+            hint="it needs an attribute 'info' and a method 'plan'; see docs/drive/planner.md",
         )
     return made

@@ -18,7 +18,7 @@ SIDE_MARGIN_M = 0.2
 
 
 class DefaultPlanner:
-    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/index.md.
+    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/planner.md.
 
     Args:
         parameters: limits and weights.
