@@ -15,6 +15,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,9 @@ def population(num: int, seed: int, config: Configuration) -> TrainingSet:
     return TrainingSet(encounters=scene, accepted=accepted, t_accept_s=t_accept)
 
 
-def run(training: TrainingSet, config: Configuration, name: str, seed: int, evaluations: int, threads: int) -> dict:
+def run(
+    training: TrainingSet, config: Configuration, name: str, seed: int, evaluations: int, threads: int
+) -> dict[str, Any]:
     """One fit: best loss after checkpoints of evaluations and of seconds."""
     curve: list[tuple[int, float, float]] = []
     clock, wall = time.process_time(), time.monotonic()
@@ -105,6 +108,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--config", default="CM_IIJ11")
     parser.add_argument("--evaluations", type=int, default=1500)
     parser.add_argument("--threads", type=int, default=1)
@@ -113,7 +117,7 @@ def main() -> None:
     config = Configuration.from_name(arguments.config)
     training = population(arguments.samples, 7, config)
     runs = []
-    for seed in range(arguments.seeds):
+    for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
         for name in arguments.optimizers:
             evaluations = 360 if name == "bayes" else arguments.evaluations
             runs.append(run(training, config, name, seed, evaluations, arguments.threads))

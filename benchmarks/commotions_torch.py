@@ -244,8 +244,9 @@ def simulate(
     seed: int,
     dtype: torch.dtype,
     silent: bool = False,
+    draws: Tensor | None = None,
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Accepted (N, n_p), t_accept (N, n_p), path steps."""
+    """Accepted (N, n_p), t_accept (N, n_p), path steps; ``draws`` (steps, 2, N n_p, 3) replaces the generator."""
     generator = torch.Generator().manual_seed(seed)
     derived = Derived.of(theta)
     tau = REGAIN_TIME_S if config.jerk else theta.delta_t_action
@@ -286,6 +287,8 @@ def simulate(
         noise = torch.zeros(2, len(row), 3, dtype=dtype)
         if not silent:
             noise.normal_(generator=generator)
+            if draws is not None:
+                noise = draws[step, :, row].to(dtype)
         a_target = think(minds[1], minds[0], ny, 0.0, noise[1], k)
         a_ego = (
             think(minds[0], minds[1], 0.0, ny, noise[0], k) if config.interactive else torch.zeros_like(minds[0].chi)

@@ -1,0 +1,134 @@
+"""How much do the published shortcuts of the Commotions model change its predictions? Prints JSON.
+
+For random θ and encounters, the same noise on both sides: mean absolute change of the acceptance probability, and the
+share of changes above 0.5, caused by one thing at a time.
+
+    python benchmarks/commotions_effects.py --thetas 12
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+
+import commotions_torch as eager
+import numpy as np
+import torch
+from commotions_fit import encounters
+
+from giveway.models.commotions import Configuration
+from giveway.models.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
+from giveway.models.commotions.encounter import published_step_count
+from giveway.models.commotions.parameters import Box
+from giveway.models.commotions.simulation import simulate_encounters
+
+SAMPLES, PATHS = 40, 20
+
+
+def closed_moment(n: int, duration: torch.Tensor, decay: float) -> torch.Tensor:
+    """∫₀^Δ e^-λτ τⁿ dτ as the difference of its antiderivative at both ends, which cancels in 32 bit."""
+    x = decay * duration
+    inner = sum(x**k / math.factorial(k) for k in range(n + 1))
+    scale = torch.tensor(math.factorial(n) / decay ** (n + 1), dtype=duration.dtype)
+    return scale - scale * torch.exp(-x) * inner
+
+
+def closed_value(v0, a0, j0, a, duration, wait, v_free, k):
+    """U of 2.9 with every segment in closed form."""
+    decay, action = k.derived.decay, torch.tensor(k.theta.delta_t_action, dtype=v0.dtype)
+    k_g, k_dv, k_da = 2 / v_free, 1 / v_free**2, k.theta.k_da
+
+    def segment(start, v, acc, jerk, length, terms):
+        h = k_g - 2 * (k_da * jerk + k_dv * v)
+        alpha = (
+            v * (k_g - k_dv * v) - k_da * acc**2,
+            acc * h,
+            0.5 * jerk * h - k_dv * acc**2,
+            -k_dv * acc * jerk,
+            -0.25 * k_dv * jerk**2,
+        )
+        return torch.exp(-decay * start) * sum(alpha[n] * closed_moment(n, length, decay) for n in range(terms))
+
+    zero = torch.zeros_like(a)
+    v1 = v0 + a0 * action + 0.5 * j0 * action**2
+    v2 = v1 + a * duration
+    tau = torch.tensor(k.tau, dtype=v0.dtype)
+    waited = torch.where(torch.isinf(wait), 0.0, torch.exp(-decay * torch.where(torch.isinf(wait), 0.0, wait)))
+    later = torch.exp(-decay * (action + duration)) * waited
+    third = torch.exp(-decay * (action + duration)) * (k_g * v2 - k_dv * v2**2) * (1 - waited) / decay
+    fourth = later * segment(zero, v2, (v_free - v2) / tau, zero, tau, 3)
+    fifth = later * torch.exp(-decay * tau) / decay
+    first = segment(torch.zeros_like(v0), v0, a0, j0, action, 5)
+    return first + segment(action, v1, a, zero, duration, 3) + third + fourth + fifth
+
+
+def change(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    difference = np.abs(one - other)
+    return float(difference.mean()), float((difference > 0.5).mean())
+
+
+def rates(scene, theta, config, draws, dtype, value) -> np.ndarray:
+    original, eager.value = eager.value, value
+    try:
+        accepted, _, _ = eager.simulate(scene, theta, config, num_paths=PATHS, seed=0, dtype=dtype, draws=draws)
+    finally:
+        eager.value = original
+    return accepted.mean(axis=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--thetas", type=int, default=12)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    found: dict[str, list[tuple[float, float]]] = {}
+    for number in range(arguments.thetas):
+        theta, scene = Box.full().decode(rng.random(14)), encounters(SAMPLES, number)
+        draws = torch.randn(
+            int(scene.num_steps.max()) + 1, 2, SAMPLES * PATHS, 3, dtype=torch.float64,
+            generator=torch.Generator().manual_seed(number),
+        )  # fmt: skip
+        for control in ("INJ11", "INA11"):
+            config = Configuration.from_name(f"CM_{control}")
+            exact = rates(scene, theta, config, draws, torch.float64, eager.value)
+            for label, dtype, value in (
+                ("closed forms, 32 bit", torch.float32, closed_value),
+                ("closed forms, 64 bit", torch.float64, closed_value),
+                ("moments, 32 bit, eager", torch.float32, eager.value),
+            ):
+                other = rates(scene, theta, config, draws, dtype, value)
+                found.setdefault(f"{control[2]}C: {label}", []).append(change(exact, other))
+            kernel = {
+                p: simulate_encounters(scene, theta, config, num_paths=PATHS, seed=1, precision=p).probability
+                for p in ("float64", "float32")
+            }
+            found.setdefault(f"{control[2]}C: our kernel, 32 bit", []).append(change(*kernel.values()))
+            lost = scene.with_steps(published_step_count(scene.num_steps))
+            fewer = simulate_encounters(lost, theta, config, num_paths=PATHS, seed=1, precision="float64").probability
+            found.setdefault(f"{control[2]}C: last step lost", []).append(change(kernel["float64"], fewer))
+            sets = [
+                simulate_encounters(
+                    scene,
+                    theta,
+                    Configuration(adjusted_speed=False, interactive=False, jerk=config.jerk, actions=actions),
+                    num_paths=PATHS,
+                    seed=1,
+                    precision="float64",
+                ).probability
+                for actions in (SMALL_ACTIONS, LARGE_ACTIONS)
+            ]
+            found.setdefault(f"{control[2]}C: 7 actions instead of 5", []).append(change(*sets))
+    result = {
+        name: {
+            "mean_change_of_probability": round(float(np.mean([m for m, _ in values])), 4),
+            "share_above_half": round(float(np.mean([s for _, s in values])), 4),
+        }
+        for name, values in found.items()
+    }
+    print(json.dumps({"thetas": arguments.thetas, "samples": SAMPLES, "paths": PATHS, "effects": result}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
