@@ -28,11 +28,12 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from giveway.study.rehearsal import enroll_token
 from giveway.study.tables import answers
 from giveway.study.workspace import open_study
 from giveway.testing.postgres import temporary_postgres
 from giveway.testing.servers import running_server
-from giveway.testing.studies import enroll_token, synthetic_study
+from giveway.testing.studies import synthetic_study
 
 
 @dataclass

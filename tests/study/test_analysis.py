@@ -13,9 +13,9 @@ from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.study.analysis import analyze_study
 from giveway.study.export import export_study, harmless_cell, long_answers
 from giveway.study.power import simulate_power
+from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.report import html_report, text_report
 from giveway.study.workspace import Study
-from giveway.testing.studies import answer_all, enroll
 
 
 def careful(rng: np.random.Generator, recorded: float = 4.2, generated: float = 3.2):

@@ -31,10 +31,10 @@ from giveway.study.participation import (
     start_rating,
     withdraw,
 )
+from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.tables import answers, external_ids, metadata, raters
 from giveway.study.workspace import Study, open_study, set_study_state, study_state
 from giveway.testing.postgres import PostgresUnavailableError, temporary_postgres
-from giveway.testing.studies import answer_all, enroll
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import open_study
-from giveway.testing.studies import enroll_token, synthetic_study
+from giveway.testing.studies import synthetic_study
 from giveway.web.app import create_app
 
 TOKEN = "researcher-token-for-tests"

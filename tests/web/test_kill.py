@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import open_study
 from giveway.testing.servers import RunningServer, running_server
-from giveway.testing.studies import enroll_token, synthetic_study
+from giveway.testing.studies import synthetic_study
 from giveway.web.server import is_loopback
 
 NO_LIMITS = {"joins_per_minute": 10**6, "answers_per_second": 1e6}

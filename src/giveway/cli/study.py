@@ -194,6 +194,25 @@ def analyze(
 
 
 @app.command()
+def rehearse(
+    study: StudyFolder,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the copy that is answered.")],
+    raters: Annotated[int, typer.Option(min=1, max=2000, help="Simulated raters.")] = 30,
+    seed: Annotated[int, typer.Option(help="Seed of their answers.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Let simulated raters answer a copy of a study, to see its tables before people come."""
+    from giveway.study.rehearsal import rehearse as run
+
+    made = run(study, out, num_raters=raters, seed=seed)
+    if as_json:
+        print_json({"study": out, "raters": raters, "clips": len(made.stimuli), "seed": seed})
+        return
+    typer.echo(f"{raters} simulated raters went through a copy of {study}; their answers mean nothing")
+    typer.echo(f"  next: giveway study analyze {out}")
+
+
+@app.command()
 def power(
     raters: Annotated[int, typer.Option(min=2, max=10_000, help="Raters.")] = 30,
     clips: Annotated[int, typer.Option(min=2, max=1000, help="Clips per condition.")] = 12,

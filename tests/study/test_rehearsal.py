@@ -1,0 +1,37 @@
+"""Simulated raters go through a copy; the study itself stays as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from giveway.core.errors import UsageError
+from giveway.study.analysis import analyze_study
+from giveway.study.export import long_answers
+from giveway.study.rehearsal import rehearse
+from giveway.study.workspace import open_study
+from giveway.testing.studies import synthetic_study
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthetic_study(tmp_path_factory.mktemp("rehearsal") / "S", num_clips=8)
+
+
+def test_a_rehearsal_fills_the_copy_and_leaves_the_study_empty(original: Path, tmp_path: Path) -> None:
+    copy = rehearse(original, tmp_path / "copy", num_raters=6, seed=3)
+    assert long_answers(copy)["rater"].n_unique() == 6
+    assert long_answers(open_study(original)).is_empty()
+
+
+def test_recorded_clips_are_rated_higher_than_broken_ones(original: Path, tmp_path: Path) -> None:
+    analysis = analyze_study(rehearse(original, tmp_path / "copy", num_raters=12), draws=100, with_model=False)
+    means = {row.condition: row.mean.value for row in analysis.everybody.conditions}
+    broken = [value for name, value in means.items() if name.startswith("broken")]
+    assert broken and means["recorded"] > max(broken)
+
+
+def test_the_copy_must_be_new(original: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exists"):
+        rehearse(original, tmp_path, num_raters=1)
