@@ -13,8 +13,9 @@ import pytest
 
 from giveway.core.errors import FileFormatError, PredictionError
 from giveway.core.predictions import OutputKind, Probability
+from giveway.gaps.profile import CLEAN, PAPER
 from giveway.models import MODELS
-from giveway.models.protocol import PredictorInfo
+from giveway.models.protocol import PredictorInfo, configured
 from giveway.testing.crossing import crossing_samples
 from giveway.testing.predictors import check_predictor
 
@@ -109,10 +110,24 @@ def test_predicting_other_agents_than_fitted_is_refused():
         fitted.predict(fewer, np.random.default_rng(0))
 
 
+def cheap(name):
+    """The registered recipe with a small budget for fitting; everything else is as it is."""
+    recipe = MODELS.get(name)
+    if name.startswith("CM_"):
+        from giveway.models.commotions.fitting.fit import FitOptions
+        from giveway.models.commotions.fitting.search import Budget
+
+        return replace(recipe, options=FitOptions(budgets=[Budget(initial=8, further=8)] * recipe.config.stages))
+    if name.startswith("TPP"):
+        return replace(recipe, config=replace(recipe.config, epochs=2))
+    return recipe
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("profile", (CLEAN, PAPER), ids=("clean", "paper"))
 @pytest.mark.parametrize("name", MODELS.names())
-def test_all_registered_predictors_keep_the_contract(name):
-    check_predictor(MODELS.get(name))
+def test_all_registered_predictors_keep_the_contract_in_both_profiles(name, profile):
+    check_predictor(configured(cheap(name), profile.model_dump()))
 
 
 def test_the_documented_model_passes_the_check():

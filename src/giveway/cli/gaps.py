@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import typer
 from giveway.cli.gaps_explain import explain
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
+from giveway.cli.pairs import pairs_from, switches_from
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run(
     from giveway.runs.threads import num_cores
 
     plan = _specification(spec, preset_name, profile, switch, seed)
-    roots = dict(_pairs(root, "--root", "DATASET=FOLDER"))
+    roots = dict(pairs_from(root, "--root", "DATASET=FOLDER"))
     mode = _rerun(rerun)
     folders = {name: Path(folder) for name, folder in roots.items()}
     if dry_run:
@@ -196,34 +196,14 @@ def _specification(
     if seed is not None:
         changes["seed"] = seed
     if switch:
-        changes["switches"] = {**base.switches, **_switches(switch)}
+        changes["switches"] = {**base.switches, **switches_from(switch)}
     return spec_from({**base.model_dump(), **changes}, where="command line") if changes else base
 
 
 def _profile(name: str, switch: list[str]) -> Any:
     from giveway.gaps.spec import RunSpec
 
-    return RunSpec(profile=name, switches=_switches(switch), datasets=("lgap",), models=("LR_1D",)).rules()
-
-
-def _switches(pairs: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, text in _pairs(pairs, "--set", "NAME=VALUE"):
-        try:
-            values[name] = json.loads(text)
-        except ValueError:
-            values[name] = None if text == "none" and name == "horizon_cap" else text
-    return values
-
-
-def _pairs(texts: list[str], option: str, form: str) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"{option} needs the form {form}", where=option, found=text)
-        pairs.append((name, value))
-    return pairs
+    return RunSpec(profile=name, switches=switches_from(switch), datasets=("lgap",), models=("LR_1D",)).rules()
 
 
 def _refuse_empty(part: Any) -> None:

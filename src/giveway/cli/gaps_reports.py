@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from giveway.cli.output import print_json
+from giveway.cli.pairs import switches_from
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ TIME = typer.Option("constant", "--t0", help="initial, constant or critical.")
 PROFILE: str | None = typer.Option(None, "--profile", help="Needed if the store holds several.")
 MODEL = typer.Option([], "--model", help="Only these models; may be repeated.")
 DATASET = typer.Option([], "--dataset", help="Only these datasets; may be repeated.")
+SWITCH = typer.Option([], "--set", help="ddof=0|1 or critical_bound=NUMBER instead of those of the run; repeatable.")
 OUT: Path | None = typer.Option(None, "--out", "-o", help="Write to this file instead of printing.")
 
 
@@ -31,6 +33,7 @@ def table(
     profile: str | None = PROFILE,
     model: list[str] = MODEL,
     dataset: list[str] = DATASET,
+    switch: list[str] = SWITCH,
     format: str = typer.Option("text", "--format", help="text, markdown, latex, csv, html or json."),
     out: Path | None = OUT,
     as_json: bool = typer.Option(False, "--json", help="The same as --format json."),
@@ -43,9 +46,17 @@ def table(
     from giveway.runs import Store, collect
 
     choice_named(t0)
+    changes = switches_from(switch)
     frame = collect(Store(store))
     if number is not None:
-        made = paper_table(number, frame, profile=profile, models=model or None, real_datasets=_real_datasets(frame))
+        made = paper_table(
+            number,
+            frame,
+            profile=profile,
+            models=model or None,
+            real_datasets=_real_datasets(frame),
+            changes=changes,
+        )
     else:
         made = benchmark_table(
             frame,
@@ -56,6 +67,7 @@ def table(
             models=model or None,
             datasets=dataset or None,
             real_datasets=_real_datasets(frame),
+            changes=changes,
         )
     text = render(made, "json" if as_json else format)
     if out is None:
@@ -94,6 +106,7 @@ def compare(
     profile: str | None = PROFILE,
     resamples: int = typer.Option(1000, "--resamples", min=0, max=100_000, help="For the bootstrap; 0 leaves it out."),
     seed: int = typer.Option(0, "--seed", help="Of the bootstrap."),
+    switch: list[str] = SWITCH,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Is model A better than model B? Paired tests, bounds and a bootstrap interval, per dataset."""
@@ -105,7 +118,15 @@ def compare(
     if first == second:
         raise UsageError("a model cannot be compared with itself", where="giveway gaps compare", found=first)
     report = compare_models(
-        Store(store), first, second, metric=metric, t0=t0, profile=profile, num_resamples=resamples, seed=seed
+        Store(store),
+        first,
+        second,
+        metric=metric,
+        t0=t0,
+        profile=profile,
+        num_resamples=resamples,
+        seed=seed,
+        changes=switches_from(switch),
     )
     if as_json:
         print_json({"ok": True, "report": report})

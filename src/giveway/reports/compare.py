@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
-from giveway.metrics import METRICS, Metric, profile_metric
+from giveway.metrics import METRICS, Metric
+from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.resampling import bootstrap_difference, defined_mean
 from giveway.reports.results import CRITICAL, Scores, Selection, select_results
@@ -24,7 +26,7 @@ from giveway.runs.store import Store
 from giveway.stats.bootstrap import Interval
 from giveway.stats.effects import effect_size, vargha_delaney
 from giveway.stats.multiple import holm
-from giveway.stats.paired import PairedTest, Profile, corrected_t_test, critical_split_test, paired_t_test
+from giveway.stats.paired import PairedTest, corrected_t_test
 
 NUM_RESAMPLES = 1000
 
@@ -68,6 +70,7 @@ class ComparisonReport:
     better: str
     t0: str
     profile: str
+    judgment: Judgment
     comparisons: tuple[Comparison, ...]
 
 
@@ -81,6 +84,7 @@ def compare_models(
     profile: str | None = None,
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
+    changes: Mapping[str, Any] | None = None,
 ) -> ComparisonReport:
     """Compare two models on everything both were run on.
 
@@ -93,6 +97,7 @@ def compare_models(
         profile: needed if the store holds several.
         num_resamples: for the bootstrap; 0 leaves it out.
         seed: of the bootstrap.
+        changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
 
     Raises:
         UnknownNameError: for a model that is not in the store.
@@ -105,8 +110,8 @@ def compare_models(
             raise UnknownNameError("model in this store", name, models)
     profiles = sorted({str(p) for p in frame["profile"].drop_nulls()}) if "profile" in frame.columns else []
     profile = profile or (profiles[0] if len(profiles) == 1 else None)
-    measure = METRICS.get(profile_metric(metric, profile or "clean"))
-    selection = Selection(metric=measure.info.name, t0=t0, profile=profile, models=(first, second))
+    measure = METRICS.get(metric_form(frame, metric, profile or "clean"))
+    selection = Selection(metric=measure.info.name, t0=t0, profile=profile, models=(first, second), changes=changes)
     results = select_results(frame, selection)
     places = {(d, n) for d, m, n in results.scores if m == first} & {
         (d, n) for d, m, n in results.scores if m == second
@@ -117,7 +122,7 @@ def compare_models(
     found: list[Comparison] = []
     for dataset, n_input in ordered:
         pair = results.scores[dataset, first, n_input], results.scores[dataset, second, n_input]
-        comparison = _compare(measure, dataset, n_input, *pair, profile=results.profile)
+        comparison = _compare(measure, dataset, n_input, *pair, judgment=results.judgment)
         if num_resamples:
             rng = stream(seed, "compare", first, second, measure.info.name, dataset, n_input)
             keys = _keys(frame, selection, results.profile, dataset, n_input)
@@ -133,6 +138,7 @@ def compare_models(
         better=measure.info.better,
         t0=t0,
         profile=results.profile,
+        judgment=results.judgment,
         comparisons=_with_holm(found, results.profile),
     )
 
@@ -155,6 +161,7 @@ def render_comparison(report: ComparisonReport) -> str:
             f"{_p(c.t_test):>10}{_p(c.corrected):>11}{_number(c.holm_p):>8}{critical:>10}{_number(c.a_measure):>7}"
             f"  {interval}"
         )
+    lines += _how(report)
     lines.append(
         "p-values are one-sided for the first model being better; Holm corrects over the rows. critical: difference on "
         "the critical split in deviations, * above the bound. A: chance that the first model scores better on some "
@@ -165,12 +172,25 @@ def render_comparison(report: ComparisonReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _compare(measure: Metric, dataset: str, n_input: int, first: Scores, second: Scores, *, profile: str) -> Comparison:
+def _how(report: ComparisonReport) -> list[str]:
+    """The numbers behind the words: divisor and bounds."""
+    tests = [c.t_test for c in report.comparisons if c.t_test is not None]
+    if not tests:
+        return []
+    pairs = tests[0].num_pairs
+    return [
+        f"t-test: mean/sd of {pairs} differences, divisor {pairs - report.judgment.ddof}, must exceed "
+        f"{tests[0].bound:.4f}; on the critical split {report.judgment.bound(pairs):.2f} deviations."
+    ]
+
+
+def _compare(
+    measure: Metric, dataset: str, n_input: int, first: Scores, second: Scores, *, judgment: Judgment
+) -> Comparison:
     info = measure.info
     difference = paired_differences(first, second, info)
     enough = difference.size >= 2
     gap = info.orient(first.critical - second.critical)
-    bound: Profile = "paper" if profile == "paper" else "clean"
     shared = [r for r in first.repetition if r in set(second.repetition)]
     values = [dict(zip(s.repetition, s.value, strict=True)) for s in (first, second)]
     oriented = [np.array([info.orient(v[r]) for r in shared], dtype=np.float64) for v in values]
@@ -179,9 +199,9 @@ def _compare(measure: Metric, dataset: str, n_input: int, first: Scores, second:
         n_input=n_input,
         first_mean=defined_mean([values[0][r] for r in shared]),
         second_mean=defined_mean([values[1][r] for r in shared]),
-        t_test=paired_t_test(difference) if enough else None,
+        t_test=judgment.t_test(difference) if enough else None,
         corrected=corrected_t_test(difference) if enough else None,
-        critical=critical_split_test(gap, difference, profile=bound) if enough and math.isfinite(gap) else None,
+        critical=judgment.critical_test(gap, difference) if enough and math.isfinite(gap) else None,
         holm_p=math.nan,
         a_measure=vargha_delaney(*(o[np.isfinite(o)] for o in oriented)),
         bootstrap=None,

@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, UsageError
-from giveway.metrics import METRICS, MetricInfo, profile_metric
+from giveway.metrics import METRICS, MetricInfo
+from giveway.reports.judgment import metric_form
 from giveway.reports.naming import dataset_title, model_latex, order_datasets, order_models
 from giveway.reports.results import Results, Scores, Selection, select_results
 
@@ -137,7 +138,7 @@ def _rows(
     shown: list[FigureRow] = []
     last: EmptySelectionError | None = None
     for metric, t0 in rows:
-        info = METRICS.get(profile_metric(metric, profile or "clean")).info
+        info = METRICS.get(metric_form(frame, metric, profile or "clean")).info
         selection = Selection(
             metric=info.name, t0=t0, profile=profile, models=models, datasets=datasets, n_inputs=n_inputs
         )

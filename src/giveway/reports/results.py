@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.reports.judgment import Judgment, judgment_of
 
 NEEDED = (
     "dataset",
@@ -38,6 +40,7 @@ class Selection:
         models: subset of models.
         datasets: subset of datasets.
         n_inputs: subset of input lengths.
+        changes: switches to judge by instead of those of the run, see :mod:`giveway.reports.judgment`.
     """
 
     metric: str
@@ -47,6 +50,7 @@ class Selection:
     models: Collection[str] | None = None
     datasets: Collection[str] | None = None
     n_inputs: Collection[int] | None = None
+    changes: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +80,14 @@ class Results:
         selection: what was asked for.
         scores: (dataset, model, n_I) to values.
         profile: of the results.
+        judgment: how differences between them are judged.
         old_versions: whether numbers of an older definition of the metric were left out.
     """
 
     selection: Selection
     scores: Mapping[tuple[str, str, int], Scores]
     profile: str
+    judgment: Judgment
     old_versions: bool
 
 
@@ -107,7 +113,13 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
     scores: dict[tuple[str, str, int], Scores] = {}
     for key, group in current.group_by("dataset", "model", "n_input", maintain_order=True):
         scores[str(key[0]), str(key[1]), int(str(key[2]))] = _scores(group, selection.split)
-    return Results(selection=selection, scores=scores, profile=profile, old_versions=current.height < kept.height)
+    return Results(
+        selection=selection,
+        scores=scores,
+        profile=profile,
+        judgment=judgment_of(current, profile, selection.changes),
+        old_versions=current.height < kept.height,
+    )
 
 
 def _filter(frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:

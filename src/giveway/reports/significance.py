@@ -9,9 +9,10 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.metrics import MetricInfo
+from giveway.reports.judgment import Judgment
 from giveway.reports.results import Scores
 from giveway.stats.multiple import holm
-from giveway.stats.paired import ALPHA, PairedTest, Profile, corrected_t_test, critical_split_test, paired_t_test
+from giveway.stats.paired import ALPHA, PairedTest, corrected_t_test
 
 
 def paired_differences(first: Scores, second: Scores, info: MetricInfo) -> FloatArray:
@@ -22,13 +23,13 @@ def paired_differences(first: Scores, second: Scores, info: MetricInfo) -> Float
     return difference[np.isfinite(difference)]
 
 
-def split_test(difference: FloatArray, profile: str) -> PairedTest:
+def split_test(difference: FloatArray, judgment: Judgment) -> PairedTest:
     """The published paired t-test in ``paper``, the corrected resampled one in ``clean``."""
-    return paired_t_test(difference) if profile == "paper" else corrected_t_test(difference)
+    return judgment.t_test(difference) if judgment.profile == "paper" else corrected_t_test(difference)
 
 
 def tied_on_random_splits(
-    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, profile: str
+    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, judgment: Judgment
 ) -> frozenset[str]:
     """Models over which the best one has no significant advantage; in ``clean`` corrected after Holm."""
     if best is None:
@@ -37,26 +38,25 @@ def tied_on_random_splits(
     for model, other in scores.items():
         difference = paired_differences(scores[best], other, info)
         if model != best and difference.size >= 2:
-            tests[model] = split_test(difference, profile).p_value
+            tests[model] = split_test(difference, judgment).p_value
     p_values = np.array(list(tests.values()))
-    if profile != "paper":
+    if judgment.profile != "paper":
         p_values = holm(p_values)
     return frozenset(m for m, p in zip(tests, p_values, strict=True) if p >= ALPHA)
 
 
 def tied_on_critical_split(
-    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, profile: str
+    scores: Mapping[str, Scores], best: str | None, info: MetricInfo, judgment: Judgment
 ) -> frozenset[str]:
     """The same for the critical split, measured in deviations over the random ones."""
     if best is None:
         return frozenset()
-    bound: Profile = "paper" if profile == "paper" else "clean"
     tied: set[str] = set()
     for model, other in scores.items():
         difference = paired_differences(scores[best], other, info)
         gap = info.orient(scores[best].critical - other.critical)
         if model == best or difference.size < 2 or not math.isfinite(gap):
             continue
-        if not critical_split_test(gap, difference, profile=bound).significant:
+        if not judgment.critical_test(gap, difference).significant:
             tied.add(model)
     return frozenset(tied)

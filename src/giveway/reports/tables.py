@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from giveway.core.errors import UnknownNameError
-from giveway.metrics import METRICS, MetricInfo, profile_metric
+from giveway.metrics import METRICS, MetricInfo
+from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, order_datasets, order_models
 from giveway.reports.published import published_value
 from giveway.reports.results import Results, Scores, Selection, select_results
 from giveway.reports.significance import tied_on_critical_split, tied_on_random_splits
 from giveway.reports.table import DECIMALS, ColumnGroup, Entry, Line, RowGroup, Table
-from giveway.stats.paired import critical_bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,7 @@ def paper_table(
     profile: str | None = None,
     models: Collection[str] | None = None,
     real_datasets: Collection[str] = (),
+    changes: Mapping[str, Any] | None = None,
 ) -> Table:
     """A numbered table, for those of its models and datasets that the frame holds.
 
@@ -73,6 +74,7 @@ def paper_table(
         profile: needed if the frame holds several.
         models: subset; by default those of the paper's table that are present.
         real_datasets: datasets whose recordings are the published ones; these get published values beside ours.
+        changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
     """
     name = number.upper()
     if name not in PAPER_TABLES:
@@ -92,6 +94,7 @@ def paper_table(
         datasets=datasets,
         n_inputs=paper.n_inputs,
         real_datasets=real_datasets,
+        changes=changes,
     )
     return replace(table, title=f"Table {name}: {table.title}")
 
@@ -107,6 +110,7 @@ def benchmark_table(
     datasets: Collection[str] | None = None,
     n_inputs: Collection[int] | None = None,
     real_datasets: Collection[str] = (),
+    changes: Mapping[str, Any] | None = None,
 ) -> Table:
     """Mean, deviation and critical split of every model, dataset and input length.
 
@@ -120,12 +124,13 @@ def benchmark_table(
         datasets: subset; all by default.
         n_inputs: subset; all by default.
         real_datasets: datasets that get published values beside ours.
+        changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
 
     Raises:
         EmptySelectionError: if nothing is left.
     """
     profile = profile or _only_profile(frame)
-    info = METRICS.get(profile_metric(metric, profile or "clean")).info
+    info = METRICS.get(metric_form(frame, metric, profile or "clean")).info
     selection = Selection(
         metric=info.name,
         t0=t0,
@@ -134,6 +139,7 @@ def benchmark_table(
         models=models,
         datasets=datasets,
         n_inputs=n_inputs,
+        changes=changes,
     )
     results = select_results(frame, selection)
     shown_models = order_models(m for _, m, _ in results.scores)
@@ -184,11 +190,11 @@ def _row(
     lower: dict[tuple[str, int, bool], Entry] = {}
     for n in sorted({n for n, _ in columns}):
         scores = {m: s for m in models if (s := results.scores.get((dataset, m, n))) is not None}
-        means = {m: _mean_entry(s, results.profile) for m, s in scores.items()}
+        means = {m: _mean_entry(s, results.judgment) for m, s in scores.items()}
         criticals = {m: Entry(value=s.critical, num_samples=s.num_critical) for m, s in scores.items()}
         best_mean, best_critical = _best(means, info), _best(criticals, info)
-        tied = tied_on_random_splits(scores, _first(best_mean), info, results.profile)
-        tied_critical = tied_on_critical_split(scores, _first(best_critical), info, results.profile)
+        tied = tied_on_random_splits(scores, _first(best_mean), info, results.judgment)
+        tied_critical = tied_on_critical_split(scores, _first(best_critical), info, results.judgment)
         for m in scores:
             upper[m, n, False] = _marked(means[m], m in best_mean, m in tied)
             lower[m, n, False] = _marked(criticals[m], m in best_critical, m in tied_critical)
@@ -205,13 +211,12 @@ def _row(
     return RowGroup(title=dataset_title(dataset), lines=tuple(lines))
 
 
-def _mean_entry(scores: Scores, profile: str) -> Entry:
+def _mean_entry(scores: Scores, judgment: Judgment) -> Entry:
     value = scores.value[np.isfinite(scores.value)]
     if value.size == 0:
         note = "undefined on every split" if scores.value.size else "not computed"
         return Entry(num_samples=scores.num_samples, note=note)
-    ddof = 0 if profile == "paper" else 1
-    sd = float(value.std(ddof=ddof)) if value.size > ddof else math.nan
+    sd = judgment.deviation(value)
     dropped = scores.value.size - value.size
     note = f"undefined on {dropped} of {scores.value.size} splits" if dropped else ""
     return Entry(value=float(value.mean()), sd=sd, num_samples=scores.num_samples, note=note)
@@ -238,15 +243,13 @@ def _marked(entry: Entry, best: bool, tied: bool) -> Entry:
 def _caption(results: Results, info: MetricInfo, datasets: list[str]) -> str:
     scores = results.scores
     num_splits = max((len(s.repetition) for s in scores.values()), default=0)
-    divisor = num_splits if results.profile == "paper" else num_splits - 1
+    divisor = num_splits - results.judgment.ddof
     counts: list[str] = []
     for dataset in datasets:
         sizes = sorted({s.num_samples for (d, _, _), s in scores.items() if d == dataset and s.num_samples})
         counts.append(f"{dataset_title(dataset)} {'/'.join(map(str, sizes)) or 'none'}")
-    test, profile = ("corrected resampled t-test with Holm's correction", "clean")
-    if results.profile == "paper":
-        test, profile = ("paired t-test", "paper")
-    bound = critical_bound(profile, num_splits) if num_splits >= 2 else math.nan
+    test = "paired t-test" if results.profile == "paper" else "corrected resampled t-test with Holm's correction"
+    bound = results.judgment.bound(num_splits)
     sentences = [
         f"Mean and deviation (divisor {divisor}) over {num_splits} {results.selection.split} splits; "
         "below, the critical split.",

@@ -1,0 +1,83 @@
+"""Switches that act on finished results, set alone or by a profile."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from giveway.core.errors import UnknownNameError, UsageError
+from giveway.reports.judgment import DEFAULTS, judgment_of, metric_form
+from giveway.reports.tables import benchmark_table
+
+
+def with_switches(frame: pl.DataFrame, **switches: object) -> pl.DataFrame:
+    defaults = {"ddof": 1, "critical_bound": 1.92, "auc": "mid_ranks"}
+    return frame.with_columns(pl.lit(json.dumps({**defaults, **switches})).alias("switches"))
+
+
+def deviations(frame: pl.DataFrame, **changes: object) -> np.ndarray:
+    table = benchmark_table(frame, metric="ade", t0="constant", changes=changes)
+    return np.array([e.sd for row in table.rows for e in row.lines[0].entries])
+
+
+def tied(frame: pl.DataFrame, **changes: object) -> list[bool]:
+    table = benchmark_table(frame, metric="ade", t0="constant", changes=changes)
+    return [e.tied for row in table.rows for e in row.lines[1].entries]
+
+
+def test_the_divisor_follows_the_switch_of_the_run(small_frame: pl.DataFrame) -> None:
+    ours = deviations(with_switches(small_frame))
+    np.testing.assert_array_equal(ours, deviations(small_frame))
+    set_alone = deviations(with_switches(small_frame, ddof=0))
+    np.testing.assert_allclose(set_alone, ours * np.sqrt(9 / 10))
+    np.testing.assert_array_equal(deviations(with_switches(small_frame), ddof=0), set_alone)
+
+
+def test_the_caption_says_which_divisor_and_bound(small_frame: pl.DataFrame) -> None:
+    changed = with_switches(small_frame, ddof=0, critical_bound=3.5)
+    caption = benchmark_table(changed, metric="ade", t0="constant").caption
+    assert "divisor 10" in caption
+    assert "below 3.50 deviations" in caption
+
+
+def test_the_critical_bound_set_alone_changes_the_marks(small_frame: pl.DataFrame) -> None:
+    assert tied(with_switches(small_frame)) != tied(with_switches(small_frame, critical_bound=1e5))
+    assert tied(with_switches(small_frame), critical_bound=1e5) == tied(with_switches(small_frame, critical_bound=1e5))
+
+
+def test_the_two_published_bounds_stand_for_their_rules() -> None:
+    clean, paper = DEFAULTS["clean"], DEFAULTS["paper"]
+    assert clean.bound(10) == pytest.approx(1.9226, abs=1e-4)
+    assert clean.bound(4) > clean.bound(10)
+    assert paper.bound(10) == paper.bound(4) == pytest.approx(2.92, abs=1e-3)
+    assert np.isnan(clean.bound(1))
+
+
+def test_results_of_different_switches_are_not_judged_together(small_frame: pl.DataFrame) -> None:
+    mixed = pl.concat([with_switches(small_frame), with_switches(small_frame, ddof=0)])
+    with pytest.raises(UsageError, match="different switches"):
+        judgment_of(mixed, "clean")
+    assert judgment_of(mixed, "clean", {"ddof": 0, "critical_bound": 2}).critical_bound == 2.0
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ddof": 2}, {"ddof": "x"}, {"ddof": True}, {"critical_bound": -1}, {"critical_bound": float("inf")}]
+)
+def test_nonsense_is_refused(small_frame: pl.DataFrame, changes: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        judgment_of(small_frame, "clean", changes)
+
+
+def test_switches_that_need_a_new_run_are_refused(small_frame: pl.DataFrame) -> None:
+    with pytest.raises(UnknownNameError, match="auc"):
+        judgment_of(small_frame, "clean", {"auc": "thresholds"})
+
+
+def test_the_form_of_a_metric_is_the_one_that_was_computed(small_frame: pl.DataFrame) -> None:
+    renamed = small_frame.with_columns(pl.lit("auc_paper").alias("metric"))
+    assert metric_form(renamed, "auc", "clean") == "auc_paper"
+    assert metric_form(small_frame.with_columns(pl.lit("auc").alias("metric")), "auc", "paper") == "auc"
+    assert metric_form(small_frame, "auc", "paper") == "auc_paper"
