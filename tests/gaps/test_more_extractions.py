@@ -88,32 +88,38 @@ def test_absent_cars_are_a_kilometer_away_or_masked(leeds_scenes):
     np.testing.assert_allclose(np.abs(offset[absent]), 1000.0)
 
 
-def highway(direction: int, changes: bool) -> Scene:
-    """A slow car in the right lane, a fast one coming up on its left; the slow one changes lanes or stays."""
+def highway(direction: int, changes: bool, ahead_mps: float | None = None) -> Scene:
+    """A slow car in the right lane, a fast one coming up on its left; the slow one changes lanes or stays.
+
+    With ``ahead_mps`` a third car drives 40 m ahead of the slow one.
+    """
     time = np.arange(0, 12, 0.04)
     slow, fast = 25.0 * time + 60, 33.0 * time
     lateral = np.where(time > 3.0, np.clip((time - 3.0) / 3.0, 0, 1) * 3.5, 0.0) if changes else np.zeros_like(time)
-    y = np.stack([1.75 + lateral, np.full_like(time, 5.25)])
-    x = np.stack([slow, fast])
+    y = np.stack([1.75 + lateral, np.full_like(time, 5.25), np.full_like(time, 1.75)])
+    x = np.stack([slow, fast, 100.0 + (ahead_mps or 0.0) * time])
+    cars = 2 if ahead_mps is None else 3
+    x, y = x[:cars], y[:cars]
     markings = np.array([7.0, 3.5, 0.0])
     if direction == 1:
         x, y, markings = 500.0 - x, -y, np.array([0.0, -3.5, -7.0])
     lane_changed = (1.75 + lateral) > 3.5
     alongside = np.abs(slow - fast) < 5.0
     behind = fast < slow - 5.0
-    columns = {name: np.zeros((2, len(time)), dtype=np.int32) for name in NAMES}
+    columns = {name: np.zeros((cars, len(time)), dtype=np.int32) for name in NAMES}
+    columns["preceding_id"][0] = np.where(lane_changed, 0, 3 if cars == 3 else 0)
     columns["left_following_id"][0] = np.where(~lane_changed & behind, 2, 0)
     columns["left_alongside_id"][0] = np.where(~lane_changed & alongside, 2, 0)
     columns["following_id"][0] = np.where(lane_changed & behind, 2, 0)
     tracks = Tracks(
         time_s=time,
         xy=np.stack([x, y], axis=-1),
-        heading=np.zeros((2, len(time))),
-        velocity=np.zeros((2, len(time), 2)),
-        observed=np.ones((2, len(time)), dtype=bool),
-        size=np.full((2, 2), 4.5),
-        kind=np.full(2, AgentKind.CAR),
-        ids=np.array(["1", "2"]),
+        heading=np.zeros((cars, len(time))),
+        velocity=np.zeros((cars, len(time), 2)),
+        observed=np.ones((cars, len(time)), dtype=bool),
+        size=np.full((cars, 2), 4.5),
+        kind=np.full(cars, AgentKind.CAR),
+        ids=np.array(["1", "2", "3"][:cars]),
     )
     facts = {name: values[tracks.observed] for name, values in columns.items()}
     return Scene(
@@ -122,7 +128,7 @@ def highway(direction: int, changes: bool) -> Scene:
         provenance=Provenance(dataset="highd", recording="01"),
         attributes={
             **facts,
-            "driving_direction": np.full(2, direction),
+            "driving_direction": np.full(cars, direction),
             "upper_lane_markings_m": markings if direction == 1 else np.array([20.0, 15.0, 10.0]),
             "lower_lane_markings_m": markings if direction == 2 else np.array([-20.0, -23.5, -27.0]),
         },
@@ -157,3 +163,47 @@ def test_a_faster_car_that_pulls_alongside_is_a_rejected_gap(direction, monkeypa
 def test_thinning_is_repeatable_and_drops_most():
     kept = [find_gaps(EXTRACTIONS.get("highd"), [highway(2, changes=False)], CLEAN).raw.num_samples for _ in range(2)]
     assert kept[0] == kept[1]
+
+
+@pytest.fixture
+def all_kept(monkeypatch):
+    import giveway.gaps.extractions.highd as module
+
+    monkeypatch.setattr(module, "KEEP", dict.fromkeys(module.KEEP, 1.1))
+
+
+@pytest.mark.parametrize("choice", ("initial", "constant", "critical"))
+@pytest.mark.parametrize("name", ("highd", "highd_restricted"))
+def test_lane_changes_ignore_the_future(name, choice, all_kept):
+    scenes = [highway(d, changes=c, ahead_mps=5.0) for d in (1, 2) for c in (True, False)]
+    extraction = EXTRACTIONS.get(name)
+    raw = extraction.enumerate(scenes, CLEAN).raw
+    rules = SampleRules(choice=choice, num_input=3, num_input_max=3, relaxed=True)
+    true, forged = true_and_forged(extraction, raw, rules, CLEAN, stream(0, "forge"))
+    assert true.num_samples >= 2
+    np.testing.assert_array_equal(true.inputs.distance, forged.inputs.distance)
+    np.testing.assert_array_equal(true.inputs.xy, forged.inputs.xy)
+
+
+def test_the_published_interpolation_of_lane_changes_looks_one_frame_ahead(all_kept):
+    """The check above can fail: ``paper`` reads the frame after t_0."""
+    extraction = EXTRACTIONS.get("highd")
+    raw = extraction.enumerate([highway(1, changes=False)], PAPER).raw
+    rules = SampleRules(choice="critical", num_input=3, num_input_max=3)
+    true, forged = true_and_forged(extraction, raw, rules, PAPER, stream(0, "forge"))
+    assert true.num_samples == 1
+    assert not np.array_equal(true.inputs.distance, forged.inputs.distance)
+
+
+@pytest.mark.parametrize(("ahead_mps", "kept"), [(None, 0), (24.0, 0), (14.0, 1), (5.0, 1)])
+def test_the_restricted_set_keeps_rejected_gaps_of_drivers_who_are_held_up(ahead_mps, kept, all_kept):
+    """T is 55 m / 8 m/s before E and 35 m behind a car it would reach in 35 m / (25 - v): held up below v = 14.8."""
+    few = EXTRACTIONS.get("highd_restricted").enumerate([highway(2, changes=False, ahead_mps=ahead_mps)], CLEAN)
+    held_up = ahead_mps is not None and 2 * 35 / (25 - ahead_mps) <= 55 / 8
+    assert few.raw.num_samples == int(held_up) == kept
+    assert f"{1 - kept} rejected gaps were left out" in few.notes[1]
+
+
+def test_the_restricted_set_keeps_accepted_gaps():
+    few = EXTRACTIONS.get("highd_restricted").enumerate([highway(2, changes=True)], CLEAN)
+    assert few.raw.num_samples == 1

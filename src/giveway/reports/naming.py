@@ -12,6 +12,7 @@ DATASETS = {
     "leeds": "Leeds",
     "leeds_2v": "Leeds_2V",
     "highd": "highD",
+    "highd_restricted": "highD (restricted)",
     "ind": "inD",
     "interaction": "INTERACTION",
 }

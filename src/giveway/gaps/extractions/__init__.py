@@ -22,6 +22,7 @@ EXTRACTIONS: Registry[Extraction] = Registry(
         "leeds": "giveway.gaps.extractions.leeds:LEEDS",
         "leeds_2v": "giveway.gaps.extractions.leeds:LEEDS_2V",
         "highd": "giveway.gaps.extractions.highd:HIGHD",
+        "highd_restricted": "giveway.gaps.extractions.highd:HIGHD_RESTRICTED",
         "interaction": "giveway.gaps.extractions.interaction:INTERACTION",
         "interaction_lanes": "giveway.gaps.extractions.lanes:LANES",
         "interaction_2v": "giveway.gaps.extractions.interaction:INTERACTION_2V",
