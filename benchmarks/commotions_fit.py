@@ -1,11 +1,11 @@
-"""Which optimizer makes the best use of time for the Commotions model? Prints JSON.
+"""Which optimizer makes the best use of time for the Commotions model? Makes the runs, in pieces if need be.
 
-Every optimizer fits the same population of drivers, each with parameters of their own, so that no θ fits perfectly;
-losses are compared after equal evaluations and after equal seconds, over several seeds, on the noise that was fitted
-and on fresh noise. Seconds are CPU seconds of one thread, because machines are shared.
+Every optimizer fits the same population of drivers, each with parameters of their own, so that no θ fits perfectly.
+Seconds are CPU seconds of one thread, because machines are shared. A call that was stopped goes on where it was.
 
-    python benchmarks/commotions_fit.py --samples 200 --seeds 5
-    python benchmarks/commotions_fit.py --samples 1000 --seeds 1 --optimizers bayes cma --threads 2
+    python benchmarks/commotions_fit.py FOLDER                            # 1000 samples, 5 seeds, all optimizers
+    python benchmarks/commotions_fit.py FOLDER --limit-s 200              # exit code 3: call again
+    python benchmarks/commotions_fit_report.py FOLDER --figure FILE.png   # table (JSON) and figure
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import json
 import sys
 import time
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from giveway.models.commotions import Configuration, Switches, Theta
 from giveway.models.commotions.encounter import Encounters, encounters_from_distances
 from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
+from giveway.models.commotions.fitting.gaussian_process import quiet_torch
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS
 from giveway.models.commotions.fitting.search import Budget, Trace
-from giveway.models.commotions.losses import TrainingSet
+from giveway.models.commotions.losses import Loss, TrainingSet
 from giveway.models.commotions.parameters import Box
 from giveway.models.commotions.simulation import simulate_encounters
 
@@ -44,7 +45,6 @@ TYPICAL = Theta(
     sigma_r0_speed_rel=0.5,
     v_free_rel=1.0,
 )
-CHECKPOINTS = (210, 360, 620, 1000, 1500)
 
 
 def encounters(num: int, seed: int) -> Encounters:
@@ -74,75 +74,88 @@ def population(num: int, seed: int, config: Configuration) -> TrainingSet:
     return TrainingSet(encounters=scene, accepted=accepted, t_accept_s=t_accept)
 
 
+class Pause(Exception):
+    """The time of this piece is over; the journal keeps what was done."""
+
+
 def run(
-    training: TrainingSet, config: Configuration, name: str, seed: int, evaluations: int, threads: int
-) -> dict[str, Any]:
-    """One fit: best loss after checkpoints of evaluations and of seconds."""
-    curve: list[tuple[int, float, float]] = []
-    clock, wall = time.process_time(), time.monotonic()
+    folder: Path, config: Configuration, samples: int, name: str, seed: int, evaluations: int, until: float
+) -> bool:
+    """One fit, or the next piece of it; True when it is finished.
 
-    def on_trace(trace: Trace) -> None:
-        curve.append((trace.done, time.process_time() - clock, trace.best))
-        if trace.done % 50 == 0:
-            print(f"{name} seed {seed}: {trace.done}/{trace.total} best {trace.best:.3f}", file=sys.stderr, flush=True)
+    ``curve.jsonl`` gets evaluation, CPU seconds, kernel seconds, best loss; seconds of earlier pieces are carried over.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    curve_file, done_file = folder / "curve.jsonl", folder / "done.json"
+    if done_file.exists():
+        return True
+    training = population(samples, 7, config)
+    rows = [json.loads(line) for line in curve_file.read_text().splitlines()] if curve_file.exists() else []
+    before_cpu, before_kernel = (rows[-1]["cpu_s"], rows[-1]["kernel_cpu_s"]) if rows else (0.0, 0.0)
+    options = FitOptions(
+        seed=seed, threads=1, budgets=[Budget(initial=210, further=evaluations - 210)], journal=folder / "fit.jsonl"
+    )
+    switches = Switches(optimizer=name)
+    objective = objective_of(training, config, switches, options)
+    objective(TYPICAL)  # loads the kernel
+    if name in ("bayes", "trust_region"):
+        with quiet_torch():  # loads BoTorch, which takes seconds
+            pass
+    clock, kernel = time.process_time(), 0.0
 
-    options = FitOptions(seed=seed, threads=threads, budgets=[Budget(initial=210, further=evaluations - 210)])
-    fitted = fit_parameters(training, config, switches=Switches(optimizer=name), options=options, on_trace=on_trace)
-    total = time.process_time() - clock
-    fresh = objective_of(training, config, Switches(), replace(options, seed=seed + 1000, num_paths=50))(fitted.theta)
-    done, seconds, best = (np.array(column) for column in zip(*curve, strict=True))
-    return {
-        "optimizer": name,
-        "seed": seed,
-        "loss": fitted.loss,
-        "loss_fresh_noise": fresh.mean,
-        "cpu_s": round(total, 2),
-        "wall_s": round(time.monotonic() - wall, 2),
-        "kernel_wall_s": fitted.provenance["kernel_seconds"],
-        "at_evaluations": {str(n): float(best[done <= n][-1]) for n in CHECKPOINTS if n <= done[-1]},
-        "at_cpu_s": {str(s): float(best[seconds <= s][-1]) for s in (5, 10, 20, 40, 80, 160, 320) if seconds[0] <= s},
-    }
+    def timed(theta: Theta) -> Loss:
+        nonlocal kernel
+        start = time.process_time()
+        loss = objective(theta)
+        kernel += time.process_time() - start
+        return loss
+
+    with curve_file.open("a") as file:
+
+        def on_trace(trace: Trace) -> None:
+            row = {
+                "done": trace.done,
+                "cpu_s": round(before_cpu + time.process_time() - clock, 4),
+                "kernel_cpu_s": round(before_kernel + kernel, 4),
+                "best": trace.best,
+            }
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            if time.monotonic() > until and trace.done < trace.total:
+                raise Pause
+
+        try:
+            fitted = fit_parameters(
+                training, config, switches=switches, options=options, on_trace=on_trace, objective=timed
+            )
+        except Pause:
+            return False
+    fresh = objective_of(training, config, switches, replace(options, seed=seed + 1000, num_paths=50))(fitted.theta)
+    done = {"loss": fitted.loss, "loss_fresh_noise": fresh.mean, "theta": fitted.theta.as_dict()}
+    done_file.write_text(json.dumps({"optimizer": name, "seed": seed, "samples": samples, **done}) + "\n")
+    return True
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--config", default="CM_IIJ11")
     parser.add_argument("--evaluations", type=int, default=1500)
-    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--optimizers", nargs="+", default=OPTIMIZERS.names())
+    parser.add_argument("--limit-s", type=float, default=float("inf"), help="stop after this time; call again to go on")
     arguments = parser.parse_args()
+    until = time.monotonic() + arguments.limit_s
     config = Configuration.from_name(arguments.config)
-    training = population(arguments.samples, 7, config)
-    runs = []
-    for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
+    for seed in arguments.seeds:
         for name in arguments.optimizers:
+            folder = arguments.folder / f"{arguments.config}-{arguments.samples}-{name}-{seed}"
             evaluations = 360 if name == "bayes" else arguments.evaluations
-            runs.append(run(training, config, name, seed, evaluations, arguments.threads))
-            print(json.dumps(runs[-1]), file=sys.stderr, flush=True)
-    summary = {
-        name: {
-            "loss": [r["loss"] for r in runs if r["optimizer"] == name],
-            "median_loss": float(np.median([r["loss"] for r in runs if r["optimizer"] == name])),
-            "median_fresh": float(np.median([r["loss_fresh_noise"] for r in runs if r["optimizer"] == name])),
-            "median_cpu_s": float(np.median([r["cpu_s"] for r in runs if r["optimizer"] == name])),
-        }
-        for name in arguments.optimizers
-    }
-    print(
-        json.dumps(
-            {
-                "config": arguments.config,
-                "samples": arguments.samples,
-                "accepted": int(training.accepted.sum()),
-                "summary": summary,
-                "runs": runs,
-            },
-            indent=1,
-        )
-    )
+            finished = run(folder, config, arguments.samples, name, seed, evaluations, until)
+            print(f"{folder.name}: {'finished' if finished else 'to be continued'}", file=sys.stderr, flush=True)
+            if not finished:
+                raise SystemExit(3)
 
 
 if __name__ == "__main__":

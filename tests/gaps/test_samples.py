@@ -176,7 +176,7 @@ def test_found_gaps_survive_the_cache(tmp_path):
 def test_every_switch_is_described_and_differs_or_is_explained():
     assert all(field.description for field in Profile.model_fields.values())
     differing = {name for name in Profile.model_fields if getattr(PAPER, name) != getattr(CLEAN, name)}
-    assert Profile.model_fields.keys() - differing == {"horizon_from_projection"}
+    assert Profile.model_fields.keys() - differing == {"horizon_from_projection", "commotions_evaluations"}
 
 
 def test_the_page_on_switches_is_up_to_date():

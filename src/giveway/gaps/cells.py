@@ -79,7 +79,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
             },
             "conversion": {"paths": spec.conditional_paths},
             "metrics": metrics,
-            "switches": profile.model_dump(),
+            "switches": _switches_of(profile),
         },
         data=source.data,
         versions={
@@ -90,6 +90,11 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
             **{name: METRICS.get(name).info.version for name in metrics},
         },
     )
+
+
+def _switches_of(profile: Profile) -> dict[str, Any]:
+    """Values of all switches; an unlimited budget is not named, so that results stay valid that knew no other."""
+    return profile.model_dump(exclude={"commotions_evaluations"} if profile.commotions_evaluations is None else None)
 
 
 def metrics_at(spec: RunSpec, t0: str) -> tuple[str, ...]:

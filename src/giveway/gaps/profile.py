@@ -110,6 +110,12 @@ class Profile(BaseModel):
         "their last step, and logarithms are deployed when stage 1 of 2 wins; 'corrected': the optimizer that reaches "
         "lower losses in the same time, whole horizons, the best parameters."
     )
+    commotions_evaluations: int | None = Field(
+        default=None,
+        ge=4,
+        description="Evaluations per stage when a CM model is fitted, at least 4; half of them, at most 210, are Sobol "
+        "points. None leaves it to the optimizer: 360 (one stage) or 310 (each of two) published, else 1500 or 750.",
+    )
 
     def with_switches(self, **switches: Any) -> Profile:
         """A copy with some switches set; validated."""

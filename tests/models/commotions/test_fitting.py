@@ -27,6 +27,7 @@ from giveway.models.commotions.simulation import Simulation, simulate_encounters
 
 CONFIG = Configuration.from_name("CM_INA11")
 BUDGET = [Budget(initial=12, further=20)]
+QUICK = Switches(optimizer="cma")  # needs no surrogate
 
 
 def training(num=25, config=CONFIG):
@@ -105,7 +106,7 @@ def test_optimizers_spend_their_budget_and_improve_on_the_initial_points(name):
     fitted = fit_parameters(
         data, CONFIG, switches=Switches(optimizer=name), options=FitOptions(budgets=[Budget(initial=16, further=48)])
     )
-    start = fit_parameters(data, CONFIG, options=FitOptions(budgets=[Budget(initial=16, further=0)]))
+    start = fit_parameters(data, CONFIG, switches=QUICK, options=FitOptions(budgets=[Budget(initial=16, further=0)]))
     assert fitted.stages[0].evaluations == 64
     assert fitted.loss < start.loss
     again = objective_of(data, CONFIG, Switches(), FitOptions())(fitted.theta)
@@ -146,15 +147,15 @@ import sys
 sys.path.insert(0, {folder!r})
 from pathlib import Path
 import test_fitting as t
-t.fit_parameters(t.training(), t.CONFIG, options=t.FitOptions(budgets=[t.Budget(initial=40, further=400)],
-                 journal=Path({journal!r})))
+t.fit_parameters(t.training(), t.CONFIG, switches=t.QUICK,
+                 options=t.FitOptions(budgets=[t.Budget(initial=40, further=400)], journal=Path({journal!r})))
 """
 
 
 def test_a_killed_fit_resumes_to_the_same_result(tmp_path):
     """A real process, really killed."""
     budgets = [Budget(initial=40, further=400)]
-    expected = fit_parameters(training(), CONFIG, options=FitOptions(budgets=budgets))
+    expected = fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=budgets))
     journal = tmp_path / "fit.jsonl"
     code = CHILD.format(folder=str(Path(__file__).parent), journal=str(journal))
     child = subprocess.Popen([sys.executable, "-c", code])
@@ -167,15 +168,15 @@ def test_a_killed_fit_resumes_to_the_same_result(tmp_path):
     child.wait()
     done = journal.read_bytes().count(b"\n") - 1
     assert 0 < done < 440
-    resumed = fit_parameters(training(), CONFIG, options=FitOptions(budgets=budgets, journal=journal))
+    resumed = fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=budgets, journal=journal))
     assert (resumed.theta, resumed.loss) == (expected.theta, expected.loss)
 
 
 def test_a_journal_of_another_fit_is_refused(tmp_path):
     options = FitOptions(budgets=BUDGET, journal=tmp_path / "fit.jsonl")
-    fit_parameters(training(), CONFIG, options=options)
+    fit_parameters(training(), CONFIG, switches=QUICK, options=options)
     with pytest.raises(StoreError, match="another fit") as caught:
-        fit_parameters(training(), CONFIG, options=replace(options, seed=1))
+        fit_parameters(training(), CONFIG, switches=QUICK, options=replace(options, seed=1))
     assert "seed" in str(caught.value)
 
 
@@ -196,7 +197,7 @@ def test_a_journal_gives_numbers_back_bit_by_bit(tmp_path):
 def test_two_stages_search_a_quarter_of_the_range_around_the_first_winner(tmp_path):
     config = Configuration.from_name("CM_INA21")
     options = FitOptions(budgets=BUDGET * 2, journal=tmp_path / "fit.jsonl")
-    fitted = fit_parameters(training(), config, options=options)
+    fitted = fit_parameters(training(), config, switches=QUICK, options=options)
     first, second = fitted.stages
     assert fitted.loss == min(first.loss, second.loss)
     full = Box.full()
@@ -206,9 +207,11 @@ def test_two_stages_search_a_quarter_of_the_range_around_the_first_winner(tmp_pa
 def test_the_published_mistake_deploys_logarithms_when_stage_one_wins():
     config = Configuration.from_name("CM_INA21")
     options = FitOptions(budgets=[Budget(initial=64, further=60), Budget(initial=2, further=0)])
-    clean = fit_parameters(training(), config, options=options)
+    clean = fit_parameters(training(), config, switches=QUICK, options=options)
     assert clean.stages[0].loss < clean.stages[1].loss
-    paper = fit_parameters(training(), config, switches=Switches(stage_winner="logarithms"), options=options)
+    paper = fit_parameters(
+        training(), config, switches=Switches(optimizer="cma", stage_winner="logarithms"), options=options
+    )
     np.testing.assert_allclose(paper.theta.as_array(), to_search(clean.theta))
 
 
@@ -221,7 +224,7 @@ def test_profiles_name_the_published_and_the_corrected_way():
 
 
 def test_fitted_parameters_survive_the_disk(tmp_path):
-    fitted = fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET))
+    fitted = fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=BUDGET))
     fitted.save(tmp_path / "theta.json")
     document = json.loads((tmp_path / "theta.json").read_text())
     assert document["theta"]["t_delta"]["unit"] == "s"
@@ -243,7 +246,7 @@ def test_one_class_only_still_fits():
         alone = TrainingSet(
             encounters=data.encounters, accepted=np.full(25, accepted), t_accept_s=np.minimum(data.t_accept_s, 1.0)
         )
-        fitted = fit_parameters(alone, CONFIG, options=FitOptions(budgets=BUDGET))
+        fitted = fit_parameters(alone, CONFIG, switches=QUICK, options=FitOptions(budgets=BUDGET))
         assert np.isfinite(fitted.loss)
 
 
@@ -258,20 +261,21 @@ def test_nothing_to_fit_is_an_error():
 
 def test_budgets_must_match_the_stages():
     with pytest.raises(UsageError, match="every stage"):
-        fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET * 2))
+        fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=BUDGET * 2))
 
 
 def test_several_fits_in_processes_equal_one_after_the_other(tmp_path):
     tasks = [
-        FitTask(training=training(), config=CONFIG, options=FitOptions(seed=seed, budgets=BUDGET)) for seed in (0, 1)
+        FitTask(training=training(), config=CONFIG, switches=QUICK, options=FitOptions(seed=seed, budgets=BUDGET))
+        for seed in (0, 1)
     ]
-    alone = [fit_parameters(t.training, t.config, options=t.options).theta for t in tasks]
+    alone = [fit_parameters(t.training, t.config, switches=QUICK, options=t.options).theta for t in tasks]
     assert [f.theta for f in fit_many(tasks, workers=2)] == alone
 
 
 def test_traces_tell_best_loss_and_progress():
     traces = []
-    fit_parameters(training(), CONFIG, options=FitOptions(budgets=BUDGET), on_trace=traces.append)
+    fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=BUDGET), on_trace=traces.append)
     assert [t.done for t in traces] == list(range(1, 33))
     assert all(b.best <= a.best for a, b in itertools.pairwise(traces))
     assert traces[-1].seconds_left == 0

@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
+from giveway.gaps.extract import SampleRules, gaps_from, samples_at
+from giveway.gaps.profile import CLEAN
 from giveway.models import MODELS
-from giveway.models.commotions import NAMES
+from giveway.models.commotions import NAMES, Switches
 from giveway.models.commotions.fitting.fit import FitOptions
 from giveway.models.commotions.fitting.search import Budget
 from giveway.models.protocol import configured
-from giveway.testing.crossing import crossing_samples
+from giveway.testing.crossing import CROSSING, crossing_gaps, crossing_samples
 from giveway.testing.predictors import check_predictor
 
 
 def small(name, further=10):
     """A registered recipe that fits in a moment."""
     recipe = MODELS.get(name)
-    return replace(recipe, options=FitOptions(budgets=[Budget(initial=8, further=further)] * recipe.config.stages))
+    options = FitOptions(budgets=[Budget(initial=8, further=further)] * recipe.config.stages)
+    return replace(recipe, options=options, switches=Switches(optimizer="cma"))
 
 
 def rng():
@@ -49,6 +52,14 @@ def test_the_profile_of_the_benchmark_chooses_the_published_way():
     assert configured(recipe, {"commotions": "corrected"}).switches == recipe.switches
 
 
+def test_a_specification_may_limit_the_evaluations_of_a_fit():
+    recipe = configured(MODELS.get("CM_INA21"), CLEAN.with_switches(commotions_evaluations=30).model_dump())
+    fitted = recipe.fit(crossing_samples(40), rng())
+    assert [stage.evaluations for stage in fitted.parameters.stages] == [30, 30]
+    with pytest.raises(ValueError, match="greater than or equal to 4"):
+        CLEAN.with_switches(commotions_evaluations=3)
+
+
 def test_a_fitted_model_learns_that_large_gaps_are_taken():
     samples = crossing_samples(80)
     fitted = small("CM_INA11", further=250).fit(samples, rng())
@@ -72,6 +83,24 @@ def test_samples_that_cannot_be_simulated_get_a_defined_answer():
     inside = fitted.predict(with_distance(samples.inputs, 1, -0.5), rng())
     assert (inside.p[:3] == 1).all()
     assert (inside.quantile_s[:3] == 0).all()
+
+
+def test_another_clock_and_a_longer_history_change_nothing():
+    fitted = small("CM_IIJ11").fit(crossing_samples(40), rng())
+    gaps = crossing_gaps(40)
+
+    def inputs_of(shift, num_input):
+        moved = replace(gaps, time_s=gaps.time_s + shift)
+        found = gaps_from(CROSSING, moved, CLEAN)
+        return samples_at(found, SampleRules(choice="constant", num_input=num_input), CLEAN).samples.inputs
+
+    now, later = inputs_of(0.0, 2), inputs_of(1000.0, 5)
+    now = now.take(np.isin(now.sample_id, later.sample_id))
+    assert now.sample_id.tolist() == later.sample_id.tolist()
+    assert (now.num_samples > 10, later.distance.shape[2]) == (True, 5)
+    one, other = fitted.predict(now, rng()), fitted.predict(later, rng())
+    np.testing.assert_allclose(other.p, one.p)
+    np.testing.assert_allclose(other.quantile_s, one.quantile_s, atol=1e-6)
 
 
 def test_training_drops_what_cannot_be_simulated_and_refuses_nothing_left():

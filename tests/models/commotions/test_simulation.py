@@ -1,5 +1,6 @@
 """The public entry: shapes, independence of batching, symmetries, sanity, and what happens with nonsense."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from giveway.core.errors import UnknownNameError, UsageError
-from giveway.models.commotions import NAMES, Configuration, simulate
+from giveway.models.commotions import NAMES, Configuration, encounter, simulate
 from giveway.models.commotions.encounter import content_keys, encounters_from_distances, published_step_count
 from giveway.models.commotions.parameters import PARAMETER_NAMES, Box, Derived
+from giveway.models.commotions.reference import perception
 from giveway.models.commotions.reference.rollout import roll_out
 from giveway.models.commotions.simulation import simulate_encounters
 
@@ -54,11 +56,26 @@ def test_names_and_axes_belong_together():
     assert Configuration.from_name("CM_AIA12").action_set == (-2, -1, -0.5, 0, 0.5, 1, 2)
 
 
-def test_results_do_not_depend_on_order_batch_or_threads():
+def test_the_public_entry_takes_what_was_promised():
+    signature = inspect.signature(simulate)
+    assert list(signature.parameters) == [
+        "d_c", "d_a", "l_e", "l_t", "horizon_s", "theta", "config", "n_paths", "seed",
+    ]  # fmt: skip
+    assert {p.kind for p in signature.parameters.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    keys = (
+        "beta_v, delta_v_th_rel, t_evidence, t_delta, sigma_v, sigma_speed, delta_t_action, t_safe, d_safe, u_0_rel, "
+        "k_da, sigma_r0_pos_rel, sigma_r0_speed_rel, v_free_rel"
+    )
+    assert tuple(keys.split(", ")) == PARAMETER_NAMES
+
+
+def test_results_do_not_depend_on_order_batch_or_threads(monkeypatch):
     everything = inputs(60)
-    expected = run(everything, n_paths=40, threads=1)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    expected = run(everything, n_paths=40)
     order = np.random.default_rng(1).permutation(60)
-    shuffled = run(part(everything, order), n_paths=40, threads=2)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
+    shuffled = run(part(everything, order), n_paths=40)
     np.testing.assert_array_equal(shuffled.t_accept_s, expected.t_accept_s[order])
     alone = run(part(everything, slice(17, 18)), n_paths=40)
     np.testing.assert_array_equal(alone.t_accept_s[0], expected.t_accept_s[17])
@@ -107,6 +124,29 @@ def test_exchanging_the_vehicles_exchanges_their_paths(golden, name):
     steps = min(int(one.open[0].sum()), int(other.open[0].sum()))
     np.testing.assert_allclose(one.chi[0, :steps], other.chi[0, :steps, ::-1], atol=1e-12)
     assert (one.a[0, :steps] != 0).any()
+
+
+@pytest.mark.parametrize("name", ["CM_AIJ11", "CM_INA12"])
+def test_the_same_encounter_in_another_unit_of_length_takes_the_same_course(name, monkeypatch):
+    """All lengths, those hidden in θ, in the actions and in the constants included, may have another unit."""
+    unit = 4.0  # a quarter of a meter: a power of two keeps rounding as it is, and standing at a margin is a tie
+    config = Configuration.from_name(name)
+    encounters = encounters_from_distances(**inputs(20))
+    draws = np.random.default_rng(2).standard_normal((100, 2, 20, 3))
+    meters = roll_out(encounters, MIDDLE, config, lambda i, k: draws[i, k])
+    monkeypatch.setattr(perception, "EYE_HEIGHT_M", 1.5 * unit)
+    monkeypatch.setattr(encounter, "BASE_SPEED_MPS", 10 * unit)
+    scaled = roll_out(
+        replace(
+            encounters, chi=encounters.chi * unit, v=encounters.v * unit, half_extent=encounters.half_extent * unit
+        ),
+        replace(MIDDLE, d_safe=MIDDLE.d_safe * unit, sigma_speed=MIDDLE.sigma_speed * unit, k_da=MIDDLE.k_da / unit**2),
+        replace(config, actions=tuple(u * unit for u in config.action_set)),
+        lambda i, k: draws[i, k],
+    )
+    np.testing.assert_array_equal(scaled.accepted, meters.accepted)
+    np.testing.assert_allclose(scaled.t_accept_s, meters.t_accept_s, atol=1e-5)  # ε_m is no length and does not scale
+    assert 0 < meters.accepted.sum() < 20
 
 
 def _without_penalty(of):

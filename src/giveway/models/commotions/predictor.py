@@ -26,7 +26,9 @@ from giveway.models.commotions.encounter import (
     published_step_count,
 )
 from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
+from giveway.models.commotions.fitting.optimizers import INITIAL_POINTS
 from giveway.models.commotions.fitting.result import FittedParameters
+from giveway.models.commotions.fitting.search import Budget
 from giveway.models.commotions.losses import TrainingSet
 from giveway.models.commotions.parameters import DT_S
 from giveway.models.commotions.simulation import simulate_encounters
@@ -182,8 +184,14 @@ class CommotionsPredictor:
         return replace(self, switches=Switches.of(profile))
 
     def configured(self, switches: Mapping[str, Any]) -> CommotionsPredictor:
-        """As the switch ``commotions`` of the benchmark's profile says."""
-        return self.with_profile("paper") if switches.get("commotions") == "published" else self
+        """As the switches ``commotions`` and ``commotions_evaluations`` of the benchmark's profile say."""
+        recipe = self.with_profile("paper") if switches.get("commotions") == "published" else self
+        evaluations = switches.get("commotions_evaluations")
+        if evaluations is None:
+            return recipe
+        initial = min(INITIAL_POINTS, evaluations // 2)
+        budgets = (Budget(initial=initial, further=evaluations - initial),) * self.config.stages
+        return replace(recipe, options=replace(recipe.options, budgets=budgets))
 
     def fit(self, samples: GapSamples, rng: np.random.Generator) -> FittedCommotions:
         """Fit θ to the usable training samples; one class only is allowed, for times carry information too."""

@@ -17,7 +17,7 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.predictions import QUANTILES
 from giveway.models.commotions.config import Configuration
-from giveway.models.commotions.encounter import Encounters, UintArray, encounters_from_distances
+from giveway.models.commotions.encounter import Encounters, encounters_from_distances
 from giveway.models.commotions.parameters import YIELD_PENALTY, Theta
 
 Precision = Literal["float32", "float64"]
@@ -65,14 +65,12 @@ def simulate(
     config: str | Configuration,
     n_paths: int,
     seed: int,
-    key: UintArray | None = None,
-    precision: Precision = "float32",
-    threads: int | None = None,
 ) -> Simulation:
     """Simulate N encounters n_paths times each.
 
     A path depends on the seed, the sample, its number and θ, not on batch, order or threads. Samples are told apart
-    by ``key`` or, without it, by their distances.
+    by their distances, equal ones by how many came before. For 64-bit values, own names of the random streams or a
+    number of threads see :func:`simulate_encounters`.
 
     Args:
         d_c: (N, 2) distance of E's front to the contested space at the last two input instants (0.2 s apart) [m].
@@ -84,9 +82,6 @@ def simulate(
         config: a name such as ``"CM_AIJ11"`` or a configuration.
         n_paths: paths per sample.
         seed: any integer.
-        key: (N,) names of the random streams.
-        precision: of the values; motion and perception are computed in 64 bit either way.
-        threads: None uses the cores this process may use.
 
     Raises:
         UsageError: for inputs that make no sense, naming the sample and the value.
@@ -95,16 +90,8 @@ def simulate(
         Schumann et al., supplementary material, eqs. 14-21; Markkula et al., PNAS Nexus 2023. Deviations: docs/models.
     """
     configuration = config if isinstance(config, Configuration) else Configuration.from_name(config)
-    encounters = encounters_from_distances(d_c=d_c, d_a=d_a, l_e=l_e, l_t=l_t, horizon_s=horizon_s, key=key)
-    return simulate_encounters(
-        encounters,
-        Theta.checked(theta),
-        configuration,
-        num_paths=n_paths,
-        seed=seed,
-        precision=precision,
-        threads=threads,
-    )
+    encounters = encounters_from_distances(d_c=d_c, d_a=d_a, l_e=l_e, l_t=l_t, horizon_s=horizon_s)
+    return simulate_encounters(encounters, Theta.checked(theta), configuration, num_paths=n_paths, seed=seed)
 
 
 def default_threads() -> int:
@@ -137,7 +124,7 @@ def simulate_encounters(
         config: variant.
         num_paths: n_p, at least 1.
         seed: any integer.
-        precision: of the values.
+        precision: of the values; motion and perception are computed in 64 bit either way.
         threads: None uses the cores this process may use.
         noise: ``"silent"`` sets all draws to 0; an array (steps, 2, 3) gives ε of every step and vehicle (E, T).
         penalties: u_ny/u_free of E and T.

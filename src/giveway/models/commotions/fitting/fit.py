@@ -74,6 +74,7 @@ def fit_parameters(
     switches: Switches | None = None,
     options: FitOptions | None = None,
     on_trace: Callable[[Trace], None] | None = None,
+    objective: Objective | None = None,
 ) -> FittedParameters:
     """Fit θ in one or two stages (6.3, 6.4); the result is the θ with the smallest observed loss.
 
@@ -85,6 +86,7 @@ def fit_parameters(
         switches: clean by default.
         options: paths, seed, budgets, journal.
         on_trace: called after every new evaluation.
+        objective: θ to loss in place of :func:`objective_of`, e.g. one that measures time.
 
     Raises:
         EmptySelectionError: without samples.
@@ -106,7 +108,7 @@ def fit_parameters(
     optimizer = OPTIMIZERS.get(switches.optimizer)
     header = _header(training, config, switches, options, budgets)
     journal = Journal(options.journal, header)
-    objective = objective_of(training, config, switches, options)
+    objective = objective_of(training, config, switches, options) if objective is None else objective
     started = time.monotonic()
     box, total = Box.full(), sum(b.total for b in budgets)
     stages: list[Stage] = []

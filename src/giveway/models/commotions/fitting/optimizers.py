@@ -16,6 +16,7 @@ OPTIMIZERS: Registry[Optimizer] = Registry(
     group="giveway.commotions_optimizers",
 )
 
+INITIAL_POINTS = 210
 CHEAP_EVALUATIONS = 1500
 
 
@@ -26,7 +27,5 @@ def budgets_of(optimizer: str, stages: int) -> tuple[Budget, ...]:
     cost is small, 1500 in all.
     """
     if optimizer == "bayes":
-        return (Budget(initial=210, further=150),) if stages == 1 else (Budget(initial=210, further=100),) * 2
-    if stages == 1:
-        return (Budget(initial=210, further=CHEAP_EVALUATIONS - 210),)
-    return (Budget(initial=210, further=CHEAP_EVALUATIONS // 2 - 210),) * 2
+        return (Budget(initial=INITIAL_POINTS, further=150 if stages == 1 else 100),) * stages
+    return (Budget(initial=INITIAL_POINTS, further=CHEAP_EVALUATIONS // stages - INITIAL_POINTS),) * stages
