@@ -5,7 +5,8 @@ Convention, also told in CONTRIBUTING.md:
 * a ``console`` block is typed line by line in one folder per page; ``# ...`` after a command is a remark;
 * a ``sh`` block needs what a test lacks (a cluster, real recordings): its ``giveway`` lines are checked against the
   commands and options that exist;
-* a ``python`` block is executed, with one namespace per page; if its first line is ``# some/file.py`` it is saved;
+* a ``python`` block is executed, with one namespace per page;
+* a block whose first line is ``# some/file.py`` or ``# some.toml`` is saved there;
 * a ``py`` block is a fragment and must only be valid Python;
 * ``<!-- before: ... -->`` holds commands and ``<!-- before python: ... -->`` Python that a test runs at that place and
   a reader does not see.

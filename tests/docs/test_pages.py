@@ -62,11 +62,10 @@ def test_commands_of_a_page_run(
             if block.language == "console":
                 for words in block.commands:
                     type_in(words, servers, f"{page.name}, line {block.line}", capsys)
+            elif saved := re.match(r"\s*# (\S+\.(?:py|toml))\n", block.body):
+                save(Path(saved[1]), block)
             elif block.language == "python":
-                if saved := re.match(r"\s*# (\S+\.py)\n", block.body):
-                    save(Path(saved[1]), block)
-                else:
-                    exec(compile(block.body, f"{page.name}:{block.line}", "exec"), namespace)
+                exec(compile(block.body, f"{page.name}:{block.line}", "exec"), namespace)
 
 
 def type_in(words: list[str], servers: contextlib.ExitStack, where: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,9 +109,10 @@ def serving(words: list[str]) -> Iterator[None]:
 
 
 def save(target: Path, block: Block) -> None:
-    """A Python block that begins with the name of a file is that file."""
+    """A block that begins with the name of a file is that file; folders of Python files become packages."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    (target.parent / "__init__.py").touch()
+    if target.suffix == ".py":
+        (target.parent / "__init__.py").touch()
     target.write_text(block.body, encoding="utf-8")
 
 

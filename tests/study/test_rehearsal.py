@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from giveway.core.errors import UsageError
+from giveway.core.seeds import stream
 from giveway.study.analysis import analyze_study
 from giveway.study.export import long_answers
+from giveway.study.power import simulate_power
 from giveway.study.rehearsal import rehearse
 from giveway.study.workspace import open_study
 from giveway.testing.studies import synthetic_study
@@ -35,3 +37,17 @@ def test_recorded_clips_are_rated_higher_than_broken_ones(original: Path, tmp_pa
 def test_the_copy_must_be_new(original: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exists"):
         rehearse(original, tmp_path, num_raters=1)
+
+
+def test_power_of_a_study_with_few_clips_is_said_without_warnings() -> None:
+    curve = simulate_power(
+        num_raters=20,
+        clips_per_condition=4,
+        rater_sd=0.8,
+        clip_sd=0.7,
+        alpha=0.05,
+        power=0.8,
+        draws=1000,
+        rng=stream(0, "power"),
+    )
+    assert curve.points[0].power < 0.1 < curve.points[-1].power
