@@ -21,14 +21,15 @@ def test_text_of_a_section_is_escaped():
     assert not re.search("<(b|i|u|s|q)>", page)
 
 
-def test_agreement_chapter_writes_a_file_that_the_command_reads(tmp_path, capsys):
-    sections = CHAPTERS.get("agreement").run(tmp_path, 0)
-    file = tmp_path / sections[0].links[0][1]
+def test_study_chapter_writes_counts_that_the_command_reads(tmp_path, capsys):
+    CHAPTERS.get("recordings").run(tmp_path, 0)
+    sections = CHAPTERS.get("study").run(tmp_path, 0)
     with pytest.raises(SystemExit) as stop:
-        run(["agree", str(file), "--json"])
+        run(["agree", str(tmp_path / sections[1].command.split()[-1]), "--json"])
     assert stop.value.code == 0
     kappa = json.loads(capsys.readouterr().out)["kappa_corrected"]
-    assert f"{kappa:.3f}" in sections[0].table[1][1]
+    assert f"{kappa:.3f}" in sections[1].table[1][1]
+    assert all((tmp_path / file).exists() for _, file in sections[0].links)
 
 
 @pytest.mark.slow

@@ -19,13 +19,13 @@ CHAPTERS: Registry[Chapter] = Registry(
         "recordings": "giveway.demo.recordings:chapter",
         "gaps": "giveway.demo.gaps:chapter",
         "drive": "giveway.demo.drive:chapter",
-        "agreement": "giveway.demo.agreement:chapter",
+        "study": "giveway.demo.study:chapter",
     },
     group="giveway.demo",
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "agreement")
+ORDER = ("recordings", "gaps", "drive", "study")
 """The order in which they are told."""
 
 
