@@ -29,7 +29,7 @@ def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
     out = call(capsys, "run", "-p", "constant_velocity", "--limit", "3", "--out", str(finished)).out
     assert "S_eff" in out
     assert "recorded humans" in out
-    assert "planner default version 1" in out
+    assert "planner default version 2" in out
 
 
 def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):

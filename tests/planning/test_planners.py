@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from giveway.core.errors import PredictionError, UnknownNameError, UsageError
 from giveway.planning import PLANNERS, make_planner
 from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.encounters import interaction_cost
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import blocked_interval, nearest_row
+from giveway.planning.occupancy import blocked_interval, coarse_points, lead_on_path, nearest_row, paths_meet
 from giveway.planning.paths import path_through, project, table_of
 from giveway.planning.profiles import (
     ACCEL_FIRST,
@@ -22,7 +23,6 @@ from giveway.planning.profiles import (
     NUM_PROFILES,
     SWITCH_S,
     ProfileParameters,
-    interaction_cost,
     speed_profiles,
 )
 from giveway.testing.planners import check_planner, situations
@@ -107,7 +107,7 @@ def test_projection_finds_arc_length_and_offset(s, d):
     assert found[0] == pytest.approx(s, abs=0.02)
     assert found[1] == pytest.approx(d, abs=0.01)
     table = table_of(path)
-    row = nearest_row(table, point[0], point[1], 0, len(table) - 1)
+    row = nearest_row(table, coarse_points(table), point[0], point[1], 0, len(table) - 1)
     assert abs(row * path.step_m - s) <= path.step_m
 
 
@@ -216,3 +216,86 @@ def test_the_default_planner_does_not_brake_on_a_free_road():
             mode_facts=seen.mode_facts[:0],
         )
         assert DefaultPlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9
+
+
+@given(offset=st.floats(-8, 8), turn=st.floats(-1.5, 1.5), length=st.floats(2, 12))
+@settings(max_examples=40, deadline=None)
+def test_paths_that_never_meet_hold_no_car_in_the_way(offset, turn, length):
+    """Whenever some box on the other path blocks a piece of the own one, the paths are said to meet."""
+    own = path_through(np.stack([np.linspace(0.0, 60.0, 40), np.zeros(40)], axis=1), 0.0)
+    way = np.linspace(-20.0, 20.0, 40)[:, None] * np.array([np.cos(turn), np.sin(turn)])
+    other = path_through(np.array([30.0, offset]) + way, turn)
+    one, two = table_of(own), table_of(other)
+    blocks = False
+    for row in two:
+        at = nearest_row(one, coarse_points(one), row[0], row[1], 0, len(one) - 1)
+        low, _ = blocked_interval(
+            one[at], at * own.step_m, row[0], row[1], row[2], row[3], 0.5 * length, 0.9, 2.5, 0.9 + 0.3
+        )
+        blocks |= bool(np.isfinite(low))
+    meets = paths_meet(coarse_points(one), coarse_points(two), 0.5 * length, 0.9, 0.9 + 1.0)
+    assert meets or not blocks
+
+
+def test_lanes_side_by_side_do_not_meet():
+    one, two = (np.stack([np.arange(0.0, 100.0, 4.0), np.full(25, y)], axis=1) for y in (0.0, 4.0))
+    assert not paths_meet(one, two, 2.25, 0.9, 0.9 + 1.0)
+    assert paths_meet(one, one + 1.0, 2.25, 0.9, 0.9 + 1.0)
+
+
+def plain_lead(path, s_own, states, size, look_ahead, side_margin):
+    """Every car against every row, without any short cut."""
+    table, gap, lead = table_of(path), np.inf, 0.0
+    for other, state in enumerate(states[1:], 1):
+        at = int(np.argmin(np.hypot(table[:, 0] - state[0], table[:, 1] - state[1])))
+        low, high = blocked_interval(
+            table[at],
+            at * path.step_m,
+            state[0],
+            state[1],
+            state[3],
+            state[4],
+            0.5 * size[other, 0],
+            0.5 * size[other, 1],
+            0.5 * size[0, 0],
+            0.5 * size[0, 1] + side_margin,
+        )
+        ahead = np.isfinite(low) and low + high > 2 * s_own and low - s_own <= look_ahead
+        if ahead and low - s_own < gap:
+            gap = low - s_own
+            lead = max(state[2] * (state[3] * table[at, 2] + state[4] * table[at, 3]), 0.0)
+    return gap, lead
+
+
+@given(
+    bend=st.floats(-0.02, 0.02),
+    s_own=st.floats(0.0, 60.0),
+    others=st.lists(
+        st.tuples(
+            st.floats(-10, 60),
+            st.floats(-3, 3),
+            st.sampled_from((0.0, 0.05, -0.3, 1.6, 3.1)),
+            st.floats(0, 15),
+            st.floats(2, 12),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+@settings(max_examples=80, deadline=None)
+def test_short_cuts_never_miss_the_car_ahead(bend, s_own, others):
+    along = np.arange(0.0, 130.0)
+    path = path_through(np.stack([np.sinc(bend * along / np.pi) * along, 0.5 * bend * along**2], axis=1), 0.0)
+    table = table_of(path)
+    row = table[min(int(s_own / path.step_m), len(table) - 1)]
+    states = [(row[0], row[1], 8.0, row[2], row[3])]
+    for ahead, aside, turn, speed, _ in others:
+        at = table[int(np.clip((s_own + ahead) / path.step_m, 0, len(table) - 1))]
+        heading = at[4] + turn
+        states.append((at[0] - aside * at[3], at[1] + aside * at[2], speed, np.cos(heading), np.sin(heading)))
+    size = np.array([(4.5, 1.8), *((length, 1.9) for *_, length in others)])
+    states = np.array(states)
+    found = lead_on_path(
+        table, coarse_points(table), path.step_m, 0, s_own, states, np.ones(len(states), bool), size, 40.0, 0.2
+    )
+    assert found == pytest.approx(plain_lead(path, s_own, states, size, 40.0, 0.2))

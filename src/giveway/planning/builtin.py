@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.planning.encounters import choose_profile
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import lead_on_path
-from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ProfileParameters, choose_profile
+from giveway.planning.occupancy import coarse_points, lead_on_path
+from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ProfileParameters
 from giveway.planning.protocol import Plan, PlannerInfo, Situation
 
 LOOK_AHEAD_M = 40.0
@@ -33,7 +34,7 @@ class DefaultPlanner:
         return PlannerInfo(
             name="default",
             title="sampled speed profiles",
-            version="1",
+            version="2",
             uses_predictions=True,
             parameters=self.parameters._asdict(),
             driver="PLANNER",
@@ -45,6 +46,7 @@ class DefaultPlanner:
         trial = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES))
         best = choose_profile(
             situation.path,
+            coarse_points(situation.path),
             situation.path_step_m,
             situation.s_m,
             situation.speed_mps,
@@ -55,7 +57,7 @@ class DefaultPlanner:
             situation.previous_s_m,
             modes,
             situation.mode_states,
-            situation.mode_facts,
+            situation.mode_facts.copy(),
             self.parameters,
             np.empty((modes, CHECK_STEPS, 2)),
             trial,
@@ -90,6 +92,7 @@ class IdmPlanner:
         """Keep this tick's acceleration."""
         gap, lead = lead_on_path(
             situation.path,
+            coarse_points(situation.path),
             situation.path_step_m,
             situation.own,
             situation.s_m,

@@ -7,14 +7,13 @@ mode of every visible car, weighted by the mode's probability, and the cheapest 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from giveway.core.arrays import FloatArray
-from giveway.planning.occupancy import PATH_SPEED, blocked_interval, descend, nearest_row
+from giveway.planning.occupancy import PATH_SPEED
 
 PLAN_STEPS = 50
 """Steps of a plan, 0.1 s each."""
@@ -92,6 +91,12 @@ SWITCH_S: FloatArray = np.array([p[1] for p in _ALL])
 ACCEL_LATER: FloatArray = np.array([p[2] for p in _ALL])
 NUM_COMFORT = len(_ALL) - len(_EMERGENCY)
 NUM_PROFILES = len(_ALL)
+WISHES: FloatArray = np.array([np.where(k * DT_S < SWITCH_S, ACCEL_FIRST, ACCEL_LATER) for k in range(PLAN_STEPS)])
+"""(50, profiles) acceleration asked for at each step [m/s^2]."""
+JERK_SHARE: FloatArray = np.where(np.arange(NUM_PROFILES) < NUM_COMFORT, 1.0, 0.0)
+"""1 for profiles with the comfortable jerk limit, 0 for those with the emergency one."""
+REFERENCE_EVERY = 5
+"""The reference speed of the path is looked up each half second."""
 NUM_CANDIDATES = NUM_PROFILES + 1
 """The sampled profiles, and last: to go on with the plan of the tick before."""
 
@@ -128,45 +133,42 @@ def speed_profiles(
         cost: (candidates,) written: cost of jerk, acceleration, slowness and missing progress, others not considered.
     """
     last = path.shape[0] - 1
-    out_s, out_v, out_a = trial[0], trial[1], trial[2]
-    cost[:] = 0.0
-    out_s[0] = s
-    out_v[0] = v
-    out_a[0] = a
-    scale = 1.0 / step
+    speed, accel, way = np.full(NUM_PROFILES, v), np.full(NUM_PROFILES, a), np.full(NUM_PROFILES, s)
+    total, reference = np.zeros(NUM_PROFILES), np.empty(NUM_PROFILES)
+    trial[0, 0] = s
+    trial[1, 0] = v
+    trial[2, 0] = a
     w_jerk = p.w_jerk / (DT_S * DT_S * PLAN_STEPS)
     w_first = p.w_first_jerk / (DT_S * DT_S)
     w_accel = p.w_accel / PLAN_STEPS
     w_speed = p.w_speed / PLAN_STEPS
-    comfort = p.comfort_jerk_mps3 * DT_S
-    emergency = p.emergency_jerk_mps3 * DT_S
     for k in range(PLAN_STEPS):
-        time = k * DT_S
+        if k % REFERENCE_EVERY == 0:
+            for i in range(NUM_PROFILES):
+                reference[i] = min(desired_speed, path[min(int(way[i] / step), last), PATH_SPEED])
         weight = w_jerk + w_first if k == 0 else w_jerk
+        wishes = WISHES[k]
         for i in range(NUM_PROFILES):
-            change = comfort if i < NUM_COMFORT else emergency
-            wanted = ACCEL_FIRST[i] if time < SWITCH_S[i] else ACCEL_LATER[i]
-            speed = out_v[k, i]
-            accel = out_a[k, i]
-            at = min(int(out_s[k, i] * scale), last)
-            reference = min(desired_speed, path[at, PATH_SPEED])
-            wanted = min(wanted, max(1.2 * (reference - speed), -2.0))
-            wanted = max(wanted, -speed * (1.0 / 0.35))
-            delta = min(max(wanted - accel, -change), change)
-            new_accel = accel + delta
-            new_speed = speed + new_accel * DT_S
-            stops = new_speed <= 0.0
-            new_speed = 0.0 if stops else new_speed
-            new_accel = 0.0 if stops else new_accel
-            out_s[k + 1, i] = out_s[k, i] + 0.5 * (speed + new_speed) * DT_S
-            out_v[k + 1, i] = new_speed
-            out_a[k + 1, i] = new_accel
-            jump = new_accel - accel
-            short = max(reference - new_speed, 0.0)
-            cost[i] += weight * jump * jump + w_accel * new_accel * new_accel + w_speed * short
+            wanted = min(wishes[i], max(1.2 * (reference[i] - speed[i]), -2.0))
+            wanted = max(wanted, -speed[i] * (1.0 / 0.35))
+            change = JERK_SHARE[i] * p.comfort_jerk_mps3 + (1.0 - JERK_SHARE[i]) * p.emergency_jerk_mps3
+            jump = min(max(wanted - accel[i], -change * DT_S), change * DT_S)
+            new_accel = accel[i] + jump
+            new_speed = speed[i] + new_accel * DT_S
+            new_accel = new_accel if new_speed > 0.0 else 0.0
+            new_speed = max(new_speed, 0.0)
+            jump = new_accel - accel[i]
+            way[i] += 0.5 * (speed[i] + new_speed) * DT_S
+            short = max(reference[i] - new_speed, 0.0)
+            total[i] += weight * jump * jump + w_accel * new_accel * new_accel + w_speed * short
+            speed[i] = new_speed
+            accel[i] = new_accel
+        trial[0, k + 1, :NUM_PROFILES] = way
+        trial[1, k + 1, :NUM_PROFILES] = speed
+        trial[2, k + 1, :NUM_PROFILES] = accel
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
     for i in range(NUM_PROFILES):
-        cost[i] += p.w_progress * max(1.0 - (out_s[PLAN_STEPS, i] - s) / reachable, 0.0)
+        cost[i] = total[i] + p.w_progress * max(1.0 - (way[i] - s) / reachable, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -223,182 +225,3 @@ def continued_plan(
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
     missing = max(1.0 - (trial[0, PLAN_STEPS, i] - previous[0]) / reachable, 0.0)
     cost[i] += total / PLAN_STEPS + p.w_progress * missing - p.keep_plan
-
-
-@njit(cache=True, nogil=True)
-def block_rows(
-    path: FloatArray,
-    step: float,
-    s_own: float,
-    own_half_length: float,
-    own_half_width: float,
-    rows: int,
-    row_states: FloatArray,
-    row_facts: FloatArray,
-    look_ahead: float,
-    blocked: FloatArray,
-) -> None:
-    """Fill the intervals of the own path that every predicted mode blocks.
-
-    Args:
-        path: (P, 6) table.
-        step: its spacing [m].
-        s_own: own arc length [m].
-        own_half_length: with margin [m].
-        own_half_width: with margin [m].
-        rows: number of modes, all cars together.
-        row_states: (rows, 25, 4) x, y, cosine and sine of the heading at +0.2 s, +0.4 s, ...; NaN where it is gone.
-        row_facts: (rows, 5) see :data:`ROW_LENGTH`.
-        look_ahead: how far to look [m].
-        blocked: (rows, 25, 2) written: from, to.
-    """
-    here = min(max(int(s_own / step), 0), path.shape[0] - 1)
-    first = max(here - int(15.0 / step), 0)
-    last = min(here + int(look_ahead / step) + 1, path.shape[0] - 1)
-    for r in range(rows):
-        at = -1
-        half_length = 0.5 * row_facts[r, ROW_LENGTH]
-        half_width = 0.5 * row_facts[r, ROW_WIDTH]
-        for h in range(CHECK_STEPS):
-            x = row_states[r, h, 0]
-            y = row_states[r, h, 1]
-            if math.isnan(x):
-                blocked[r, h, 0] = np.inf
-                blocked[r, h, 1] = -np.inf
-                continue
-            at = nearest_row(path, x, y, first, last) if at < 0 else descend(path, x, y, at)
-            low, high = blocked_interval(
-                path[at],
-                at * step,
-                x,
-                y,
-                row_states[r, h, 2],
-                row_states[r, h, 3],
-                half_length,
-                half_width,
-                own_half_length,
-                own_half_width,
-            )
-            blocked[r, h, 0] = low
-            blocked[r, h, 1] = high
-
-
-@njit(cache=True, nogil=True)
-def interaction_cost(
-    trial: FloatArray, profile: int, rows: int, blocked: FloatArray, row_facts: FloatArray, p: ProfileParameters
-) -> float:
-    """Cost of one profile against everything predicted.
-
-    A car with the right of way over another one (courtesy 0) relies on it, unless that one is ahead in its way already
-    or will be at once. For each mode, the first instant at which it blocks the path decides who is first. If the own
-    car is past it, the mode can only run into its rear: that costs courtesy, and part of a collision if the own car had
-    moved in front of it. Otherwise any later overlap is a collision, and coming closer than the wanted gap costs as
-    well. Probabilities of the modes of a car add up, cars are taken as independent:
-    P = 1 - prod_cars (1 - sum_modes p).
-    """
-    survive = 1.0
-    severity = 0.0
-    gap_cost = 0.0
-    courtesy = 0.0
-    car = -1.0
-    hit = 0.0
-    for r in range(rows):
-        if row_facts[r, ROW_CAR] != car:
-            survive *= 1.0 - min(hit, 1.0)
-            hit = 0.0
-            car = row_facts[r, ROW_CAR]
-        weight = row_facts[r, ROW_PROBABILITY]
-        polite = row_facts[r, ROW_COURTESY]
-        ego_first = False
-        cuts_in = False
-        decided = False
-        relies = False
-        worst_gap = 0.0
-        disturbed = 0.0
-        for h in range(CHECK_STEPS):
-            low = blocked[r, h, 0]
-            if low == np.inf:
-                continue
-            high = blocked[r, h, 1]
-            k = CHECK_EVERY * (h + 1)
-            s = trial[0, k, profile]
-            v = trial[1, k, profile]
-            t = k * DT_S
-            trust = 1.0 if t <= p.horizon_s else 0.5
-            if not decided:
-                decided = True
-                relies = polite == 0.0 and (t > p.reliance_s or low < trial[0, 0, profile])
-                before = trial[0, k - CHECK_EVERY, profile]
-                if s >= high or (h == 0 and before >= 0.5 * (low + high)):
-                    ego_first = True
-                    cuts_in = h > 0
-                    follow = v * p.courtesy_s + 1.0
-                    disturbed = trust * min(max(1.0 - (s - high) / follow, 0.0), 1.0)
-            if relies:
-                trust *= 0.1
-            if ego_first:
-                if s < high:
-                    disturbed = max(disturbed, trust)
-                    if cuts_in:
-                        hit += p.cut_in * trust * weight
-                        severity = max(severity, p.cut_in * trust * weight)
-                        break
-                continue
-            if s > low:
-                sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
-                hit += trust * weight
-                severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
-                break
-            short = 1.0 - (low - s) / (p.min_gap_m + p.headway_s * v)
-            if short > worst_gap:
-                worst_gap = short
-        courtesy += weight * polite * disturbed
-        gap_cost += (0.1 if relies else 1.0) * weight * worst_gap * worst_gap
-    survive *= 1.0 - min(hit, 1.0)
-    return p.w_collision * ((1.0 - survive) + severity) + p.w_gap * gap_cost + p.w_courtesy * courtesy
-
-
-@njit(cache=True, nogil=True)
-def choose_profile(
-    path: FloatArray,
-    step: float,
-    s: float,
-    v: float,
-    a: float,
-    length: float,
-    width: float,
-    desired_speed: float,
-    previous: FloatArray,
-    rows: int,
-    row_states: FloatArray,
-    row_facts: FloatArray,
-    p: ProfileParameters,
-    blocked: FloatArray,
-    trial: FloatArray,
-    cost: FloatArray,
-) -> int:
-    """The number of the cheapest candidate; ``trial`` holds all of them. The first one wins a tie.
-
-    Profiles are looked at in order of their own cost; once that alone exceeds the best total, no other can win.
-    """
-    reach = PLAN_STEPS * DT_S * (max(v, desired_speed) + 1.0) + 15.0
-    half_length = 0.5 * length + p.margin_m
-    half_width = 0.5 * width + p.side_margin_m
-    block_rows(path, step, s, half_length, half_width, rows, row_states, row_facts, reach, blocked)
-    speed_profiles(path, step, s, v, a, desired_speed, p, trial, cost)
-    continued_plan(path, step, previous, v, a, desired_speed, p, trial, cost)
-    best_cost = np.inf
-    best = 0
-    for _ in range(NUM_CANDIDATES):
-        profile = -1
-        for i in range(NUM_CANDIDATES):
-            if cost[i] < best_cost and (profile < 0 or cost[i] < cost[profile]):
-                profile = i
-        if profile < 0:
-            break
-        total = cost[profile] + interaction_cost(trial, profile, rows, blocked, row_facts, p)
-        cost[profile] = np.inf
-        if total < best_cost:
-            best_cost = total
-            best = profile
-    return best

@@ -53,10 +53,18 @@ class Fixed(NamedTuple):
         spawn_tick: (C, A) first tick of a car that is not on replay.
         start: (C, A, 4) x, y, heading, speed at that tick.
         start_s: (C, A) arc length at that tick [m].
+        meets: (C, A, A) whether the path of the second car ever comes near that of the first; where not, the plan
+            of the second one need not be looked at.
         path_first: (C, A) first row of the car's path in the tables; -1 without a path.
         path_size: (C, A) number of rows.
         path_step: (C, A) spacing [m].
         path: (Q, 6) tables of all paths, one after the other; columns as in planning.occupancy.
+        coarse_first: (C, A) first row of the car's coarse points.
+        coarse_size: (C, A) number of its coarse points.
+        coarse: (Qc, 5) coarse points of each path, one path after the other.
+        sketch_first: (C, A) first row of the sketch of the car's path.
+        sketch_size: (C, A) number of its rows.
+        sketch: (Qs, 4) sketches of all paths, one after the other.
         rec: (C, A, L, 5) recorded x, y, vx, vy, heading; NaN where absent.
         rec_on: (C, A, L) recorded presence.
     """
@@ -72,10 +80,17 @@ class Fixed(NamedTuple):
     spawn_tick: IntArray
     start: FloatArray
     start_s: FloatArray
+    meets: BoolArray
     path_first: IntArray
     path_size: IntArray
     path_step: FloatArray
     path: FloatArray
+    coarse_first: IntArray
+    coarse_size: IntArray
+    coarse: FloatArray
+    sketch_first: IntArray
+    sketch_size: IntArray
+    sketch: FloatArray
     rec: FloatArray
     rec_on: BoolArray
 
@@ -117,7 +132,7 @@ class Forecast(NamedTuple):
 
     Attributes:
         row: (C, A) row of the car's prediction, -1 without one.
-        states: (R, K, 30, 4) x, y [m], cosine and sine of the heading.
+        states: (R, K, 30, 3) x, y [m] and heading [rad].
         probability: (R, K).
     """
 

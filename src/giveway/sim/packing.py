@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import AnyArray, FloatArray, IntArray
-from giveway.planning.occupancy import PATH_COLUMNS
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray
+from giveway.planning.occupancy import COARSE_COLUMNS, PATH_COLUMNS, coarse_points, paths_meet, sketch_of
 from giveway.planning.paths import table_of
 from giveway.planning.profiles import PLAN_STEPS
 from giveway.sim.arrays import PAST, Driver, Fixed, Moving, Status
 from giveway.sim.prepare import PreparedCase
+
+FIRST = ("path_first", "coarse_first", "sketch_first")
+SIZE = ("path_size", "coarse_size", "sketch_size")
+SIDE_ROOM_M = 0.5
+"""No planner leaves more room at its sides than this."""
+BEND_M = 0.5
+"""Added to the distance at which paths meet: coarse points cut corners."""
 
 
 def pack(cases: Sequence[PreparedCase]) -> tuple[Fixed, Moving]:
@@ -33,7 +41,7 @@ def pack(cases: Sequence[PreparedCase]) -> tuple[Fixed, Moving]:
     for c, case in enumerate(cases):
         rec[c, : len(case.ids), : case.rec.shape[1]] = case.rec
         rec_on[c, : len(case.ids), : case.rec.shape[1]] = case.rec_on
-    first, count, step, table = _pack_paths(cases, shape)
+    paths = _pack_paths(cases, shape)
     fixed = Fixed(
         num_agents=np.array([len(case.ids) for case in cases], dtype=np.int64),
         num_ticks=np.array([case.case.num_ticks for case in cases], dtype=np.int64),
@@ -46,30 +54,57 @@ def pack(cases: Sequence[PreparedCase]) -> tuple[Fixed, Moving]:
         spawn_tick=padded("spawn_tick", 0, np.int64),
         start=padded("start", 0.0, np.float64, (4,)),
         start_s=padded("start_s", 0.0, np.float64),
-        path_first=first,
-        path_size=count,
-        path_step=step,
-        path=table,
+        meets=_meets(cases, paths, shape),
+        **paths,
         rec=rec,
         rec_on=rec_on,
     )
     return fixed, _moving(fixed, columns)
 
 
-def _pack_paths(
-    cases: Sequence[PreparedCase], shape: tuple[int, int]
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    first = np.full(shape, -1, dtype=np.int64)
-    count = np.zeros(shape, dtype=np.int64)
-    step = np.ones(shape)
-    found = [(c, i, path) for c, case in enumerate(cases) for i, path in enumerate(case.paths) if path is not None]
-    start = 0
-    for c, i, path in found:
-        first[c, i], count[c, i], step[c, i] = start, path.x.size, path.step_m
-        start += path.x.size
+def _pack_paths(cases: Sequence[PreparedCase], shape: tuple[int, int]) -> dict[str, Any]:
+    """Tables, coarse points and sketches of all paths, each one after the other, and where each path's part begins."""
+    out: dict[str, Any] = {name: np.full(shape, -1, dtype=np.int64) for name in FIRST}
+    out |= {name: np.zeros(shape, dtype=np.int64) for name in SIZE}
+    out["path_step"] = np.ones(shape)
+    parts: tuple[list[FloatArray], ...] = (
+        [np.zeros((0, PATH_COLUMNS))],
+        [np.zeros((0, COARSE_COLUMNS))],
+        [np.zeros((0, 4))],
+    )
+    known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
+    begin = [0, 0, 0]
+    for c, case in enumerate(cases):
+        for i, path in enumerate(case.paths):
+            if path is None:
+                continue
+            if id(path) not in known:
+                table = table_of(path)
+                known[id(path)] = table, coarse_points(table), sketch_of(table)
+            out["path_step"][c, i] = path.step_m
+            for kind, part in enumerate(known[id(path)]):
+                out[FIRST[kind]][c, i] = begin[kind]
+                out[SIZE[kind]][c, i] = part.shape[0]
+                parts[kind].append(part)
+                begin[kind] += part.shape[0]
+    return out | {name: np.concatenate(parts[kind]) for kind, name in enumerate(("path", "coarse", "sketch"))}
 
-    tables = [table_of(path) for _, _, path in found]
-    return first, count, step, np.concatenate([np.zeros((0, PATH_COLUMNS)), *tables])
+
+def _meets(cases: Sequence[PreparedCase], paths: dict[str, Any], shape: tuple[int, int]) -> BoolArray:
+    """(C, A, A) for planning cars; True for everybody else and for cars without a path."""
+    meets = np.ones((*shape, shape[1]), dtype=np.bool_)
+    for c, case in enumerate(cases):
+        chains = [
+            paths["coarse"][first : first + size]
+            for first, size in zip(paths["coarse_first"][c], paths["coarse_size"][c], strict=True)
+        ]
+        for i in np.flatnonzero((case.driver == Driver.PLANNER) | (case.driver == Driver.EXTERNAL)).tolist():
+            for j, path in enumerate(case.paths):
+                if path is not None and j != i:
+                    length, width = 0.5 * case.size[j]
+                    room = 0.5 * case.size[i, 1] + SIDE_ROOM_M + BEND_M
+                    meets[c, i, j] = paths_meet(chains[i], chains[j], length, width, room)
+    return meets
 
 
 def _moving(fixed: Fixed, columns: int) -> Moving:

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.planning.occupancy import SKETCH
 from giveway.planning.profiles import (
     CHECK_EVERY,
     CHECK_STEPS,
@@ -20,7 +21,6 @@ from giveway.planning.profiles import (
     ROW_WIDTH,
 )
 from giveway.sim.arrays import Driver
-from giveway.sim.motion import look_up
 
 REPLAY = int(Driver.REPLAY)
 FREE = int(Driver.FREE)
@@ -53,7 +53,7 @@ def recorded(rec: FloatArray, rec_on: BoolArray, column: int, out: FloatArray) -
 
 
 @njit(cache=True, nogil=True)
-def planned(path: FloatArray, step: float, plan: FloatArray, out: FloatArray) -> None:
+def planned(sketch: FloatArray, step: float, plan: FloatArray, out: FloatArray) -> None:
     """The plan made one tick ago: its entry k is at +0.1 k s from now; beyond its end it goes on as in its last
     step.
     """
@@ -61,16 +61,16 @@ def planned(path: FloatArray, step: float, plan: FloatArray, out: FloatArray) ->
     for h in range(CHECK_STEPS):
         k = CHECK_EVERY * (h + 1)
         s = plan[min(k, last)] + max(k - last, 0) * (plan[last] - plan[last - 1])
-        x, y, heading = look_up(path, step, s)
-        out[h, 0] = x
-        out[h, 1] = y
-        out[h, 2] = math.cos(heading)
-        out[h, 3] = math.sin(heading)
+        at = min(max(s / step, 0.0), sketch.shape[0] - 1.0)
+        i = max(min(int(at), sketch.shape[0] - 2), 0)
+        w = at - i
+        for column in range(4):  # x, y, cosine and sine, interpolated alike
+            out[h, column] = sketch[i, column] + w * (sketch[i + 1, column] - sketch[i, column])
 
 
 @njit(cache=True, nogil=True)
 def predicted(states: FloatArray, out: FloatArray) -> None:
-    """A predicted mode (30, 4) at +0.2 s, ...; beyond its end it goes on as in its last step."""
+    """A predicted mode (30, 3) at +0.2 s, ...; beyond its end it goes on as in its last step."""
     last = states.shape[0] - 1
     dx = states[last, 0] - states[last - 1, 0]
     dy = states[last, 1] - states[last - 1, 1]
@@ -80,8 +80,8 @@ def predicted(states: FloatArray, out: FloatArray) -> None:
         k = min(k, last)
         out[h, 0] = states[k, 0] + beyond * dx
         out[h, 1] = states[k, 1] + beyond * dy
-        out[h, 2] = states[k, 2]
-        out[h, 3] = states[k, 3]
+        out[h, 2] = math.cos(states[k, 2])
+        out[h, 3] = math.sin(states[k, 2])
 
 
 @njit(cache=True, nogil=True)
@@ -97,9 +97,10 @@ def gather_rows(
     size: FloatArray,
     hidden: BoolArray,
     favored: BoolArray,
-    paths: FloatArray,
-    path_first: IntArray,
-    path_size: IntArray,
+    meets: BoolArray,
+    sketches: FloatArray,
+    sketch_first: IntArray,
+    sketch_size: IntArray,
     path_step: FloatArray,
     rec: FloatArray,
     rec_on: BoolArray,
@@ -123,12 +124,14 @@ def gather_rows(
         reach = 20.0 + (now[i, 2] + now[j, 2] + 4.0) * PLAN_STEPS * DT_S
         if (now[j, 0] - now[i, 0]) ** 2 + (now[j, 1] - now[i, 1]) ** 2 > reach * reach:
             continue
+        row = forecast_row[j] if is_ego else -1
+        if row < 0 and not meets[j] and driver[j] != FREE and driver[j] != REPLAY:
+            continue
         courtesy = 0.2
         if favored[j] and not favored[i]:
             courtesy = 1.0
         if favored[i] and not favored[j]:
             courtesy = 0.0
-        row = forecast_row[j] if is_ego else -1
         modes = forecast_probability.shape[1] if row >= 0 else 1
         for mode in range(modes):
             weight = 1.0
@@ -142,8 +145,8 @@ def gather_rows(
             elif driver[j] == REPLAY:
                 recorded(rec[j], rec_on[j], column, row_states[rows])
             else:
-                path = paths[path_first[j] : path_first[j] + path_size[j]]
-                planned(path, path_step[j], plan_s[j], row_states[rows])
+                sketch = sketches[sketch_first[j] : sketch_first[j] + sketch_size[j]]
+                planned(sketch, SKETCH * path_step[j], plan_s[j], row_states[rows])
             row_facts[rows, ROW_LENGTH] = size[j, 0]
             row_facts[rows, ROW_WIDTH] = size[j, 1]
             row_facts[rows, ROW_CAR] = j

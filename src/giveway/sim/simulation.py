@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.models.motion.acceptance import AcceptedPredictions, accept
 from giveway.models.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
 from giveway.planning.idm import IdmParameters
@@ -72,9 +72,12 @@ class Simulation:
         for c, case in enumerate(self.cases):
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
+        self._names = _names(self.cases, agents)
+        self._waiting_at = -1
+        self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = Forecast(
             row=np.full((len(self.cases), agents), -1, dtype=np.int64),
-            states=np.zeros((0, 1, FUTURE_STEPS, 4)),
+            states=np.zeros((0, 1, FUTURE_STEPS, 3)),
             probability=np.zeros((0, 1)),
         )
         ticks = int(self.fixed.num_ticks.max())
@@ -89,11 +92,14 @@ class Simulation:
 
     def waiting(self) -> tuple[IntArray, IntArray]:
         """(R,) case and agent index of the cars to predict now: flagged, present, with an ego that can use it."""
+        if self._waiting_at == self.tick:
+            return self._waiting
         column = PAST + self.tick
         ego_here = self.moving.on[np.arange(len(self.cases)), self.fixed.ego, column]
         running = (self.fixed.num_ticks > self.tick) & ego_here
         case, agent = np.nonzero(self._predicted & self.moving.on[:, :, column] & running[:, None])
-        return case.astype(np.int64), agent.astype(np.int64)
+        self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
+        return self._waiting
 
     def requests(self, *, with_others: bool = False, with_future: bool = False) -> MotionInputs:
         """What must be predicted from the current state.
@@ -107,10 +113,10 @@ class Simulation:
             history=self._history(case, agent),
             size=self.fixed.size[case, agent],
             **self._others(case, agent, filled=with_others),
-            road=tuple(self.cases[c].road for c in case.tolist()),
+            road=tuple(self._names[2][case]),
             origin_m=ORIGIN_M,
-            case_ids=tuple(self.cases[c].case.id for c in case.tolist()),
-            car_ids=tuple(str(self.cases[c].ids[a]) for c, a in zip(case.tolist(), agent.tolist(), strict=True)),
+            case_ids=tuple(self._names[0][case]),
+            car_ids=tuple(self._names[1][case, agent]),
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
             future=self._future(case, agent) if with_future else None,
@@ -169,9 +175,10 @@ class Simulation:
             fixed.size[case],
             fixed.hidden[case],
             fixed.favored[case],
-            fixed.path,
-            fixed.path_first[case],
-            fixed.path_size[case],
+            fixed.meets[case, agent],
+            fixed.sketch,
+            fixed.sketch_first[case],
+            fixed.sketch_size[case],
             fixed.path_step[case],
             fixed.rec[case],
             fixed.rec_on[case],
@@ -312,11 +319,20 @@ class Simulation:
         case, agent = self.waiting()
         row = self._no_forecast.row.copy()
         row[case, agent] = np.arange(case.size)
-        states = np.empty((*accepted.states.shape[:3], 4))
-        states[..., :2] = accepted.states[..., :2] + ORIGIN_M
-        states[..., 2] = np.cos(accepted.states[..., 4])
-        states[..., 3] = np.sin(accepted.states[..., 4])
+        states = np.empty((*accepted.states.shape[:3], 3))
+        np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
+        states[..., 2] = accepted.states[..., 4]
         return Forecast(row=row, states=states, probability=accepted.probability)
+
+
+def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Case identifiers (C,), car identifiers (C, A) and roads (C,), to be picked by index."""
+    case_ids, roads = np.empty(len(cases), dtype=object), np.empty(len(cases), dtype=object)
+    car_ids = np.full((len(cases), agents), "", dtype=object)
+    for c, case in enumerate(cases):
+        case_ids[c], roads[c] = case.case.id, case.road
+        car_ids[c, : len(case.ids)] = case.ids.tolist()
+    return case_ids, car_ids, roads
 
 
 def _extended(current: FloatArray, future: FloatArray) -> FloatArray:

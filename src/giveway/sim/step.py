@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from giveway.core import _box_kernels
-from giveway.planning import idm, occupancy, profiles
+from giveway.planning import encounters, idm, occupancy, profiles
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
+from giveway.planning.encounters import choose_profile
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import lead_on_path
 from giveway.planning.profiles import (
@@ -23,7 +24,6 @@ from giveway.planning.profiles import (
     PLAN_STEPS,
     ROW_FACTS,
     ProfileParameters,
-    choose_profile,
 )
 from giveway.sim import motion, sight
 from giveway.sim.arrays import PAST, Driver, Fixed, Forecast, Moving, Status
@@ -67,7 +67,7 @@ def appear(fixed: Fixed, moving: Moving, first_case: int, last_case: int) -> Non
         )
 
 
-@compiled(_box_kernels, idm, occupancy, profiles, motion, sight)
+@compiled(_box_kernels, idm, occupancy, profiles, encounters, motion, sight)
 def advance(
     fixed: Fixed,
     moving: Moving,
@@ -111,6 +111,8 @@ def advance(
                 continue
             first = fixed.path_first[c, i]
             path = fixed.path[first : first + fixed.path_size[c, i]]
+            begin = fixed.coarse_first[c, i]
+            coarse = fixed.coarse[begin : begin + fixed.coarse_size[c, i]]
             step = fixed.path_step[c, i]
             s = moving.s[c, i]
             speed = now[i, 2]
@@ -118,7 +120,7 @@ def advance(
             plan = moving.plan_s[1 - half, c, i]
             if driver == IDM:
                 gap, lead = lead_on_path(
-                    path, step, i, s, now[:n], on[:n, column], fixed.size[c], LOOK_AHEAD_M, SIDE_MARGIN_M
+                    path, coarse, step, i, s, now[:n], on[:n, column], fixed.size[c], LOOK_AHEAD_M, SIDE_MARGIN_M
                 )
                 accel = idm_acceleration(speed, desired, gap, lead, idm_parameters)
                 cruise(plan, s, speed, accel, desired)
@@ -136,9 +138,10 @@ def advance(
                     fixed.size[c],
                     fixed.hidden[c],
                     fixed.favored[c],
-                    fixed.path,
-                    fixed.path_first[c],
-                    fixed.path_size[c],
+                    fixed.meets[c, i],
+                    fixed.sketch,
+                    fixed.sketch_first[c],
+                    fixed.sketch_size[c],
                     fixed.path_step[c],
                     fixed.rec[c],
                     fixed.rec_on[c],
@@ -151,6 +154,7 @@ def advance(
                 )
                 best = choose_profile(
                     path,
+                    coarse,
                     step,
                     s,
                     speed,

@@ -88,25 +88,29 @@ def accept(
     missing = prediction.missing if missing is None else missing
     if missing is not None:
         reasons = tuple(absent or fault for absent, fault in zip(missing, reasons, strict=True))
-    fallback = np.array([bool(reason) for reason in reasons], dtype=np.bool_)
-    if fallback.any():
+    if any(reasons):
+        fallback = np.array([bool(reason) for reason in reasons], dtype=np.bool_)
         states[fallback] = constant_velocity_states(inputs.history[fallback])[:, None]
         probability[fallback] = 0.0
         probability[fallback, 0] = 1.0
-    states[probability == 0.0] = 0.0
+    unused = probability == 0.0
+    if unused.any():
+        states[unused] = 0.0
     probability /= probability.sum(axis=1, keepdims=True)
     return AcceptedPredictions(states=states, probability=probability, reasons=reasons)
 
 
 def row_faults(states: FloatArray, probability: FloatArray) -> tuple[str, ...]:
     """(R,) what is wrong with each row; empty text if nothing."""
+    summed = probability.sum(axis=1)
+    usable = (np.abs(states) <= LARGEST).all() and (probability >= 0).all()
+    if usable and (np.abs(summed - 1.0) < PROBABILITY_TOLERANCE).all():
+        return ("",) * states.shape[0]
     bad_number = ~np.isfinite(states).all(axis=(1, 2, 3)) | ~np.isfinite(probability).all(axis=1)
     with np.errstate(invalid="ignore"):
         negative = (probability < 0).any(axis=1)
         far = (np.abs(states) > LARGEST).any(axis=(1, 2, 3))
-        off = np.abs(probability.sum(axis=1) - 1.0) >= PROBABILITY_TOLERANCE
-    if not (bad_number.any() or far.any() or negative.any() or off.any()):
-        return ("",) * states.shape[0]
+        off = np.abs(summed - 1.0) >= PROBABILITY_TOLERANCE
     reasons: list[str] = []
     for row in range(states.shape[0]):
         if bad_number[row]:
@@ -116,7 +120,7 @@ def row_faults(states: FloatArray, probability: FloatArray) -> tuple[str, ...]:
         elif negative[row]:
             reasons.append("a negative probability")
         elif off[row]:
-            reasons.append(f"probabilities add up to {probability[row].sum():.4f}")
+            reasons.append(f"probabilities add up to {summed[row]:.4f}")
         else:
             reasons.append("")
     return tuple(reasons)

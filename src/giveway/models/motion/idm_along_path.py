@@ -24,7 +24,7 @@ from giveway.models.motion.protocol import (
     TrajectoryPredictorInfo,
 )
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import lead_on_path
+from giveway.planning.occupancy import coarse_points, lead_on_path
 from giveway.planning.paths import CarPath, path_through, table_of
 
 LOOK_M = 60.0
@@ -130,7 +130,7 @@ class IdmAlongPath:
             at = int(np.argmin((path.x - xy[0]) ** 2 + (path.y - xy[1]) ** 2))
             dx, dy = xy[0] - path.x[at], xy[1] - path.y[at]
             s = at * path.step_m + table[at, 2] * dx + table[at, 3] * dy
-            gap, lead = lead_on_path(table, path.step_m, 0, s, states, here, sizes, LOOK_M, 0.2)
+            gap, lead = lead_on_path(table, coarse_points(table), path.step_m, 0, s, states, here, sizes, LOOK_M, 0.2)
             speed = float(states[0, 2])
             offset = table[at, 2] * dy - table[at, 3] * dx
             desired = max(self._desired, speed)

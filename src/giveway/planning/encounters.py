@@ -1,0 +1,229 @@
+"""Candidate speed profiles against what others will do: which one is cheapest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from giveway.core.arrays import FloatArray
+from giveway.planning.occupancy import blocked_interval, descend, nearest_row
+from giveway.planning.profiles import (
+    CHECK_EVERY,
+    CHECK_STEPS,
+    DT_S,
+    NUM_CANDIDATES,
+    PLAN_STEPS,
+    ROW_CAR,
+    ROW_COURTESY,
+    ROW_LENGTH,
+    ROW_PROBABILITY,
+    ROW_WIDTH,
+    ProfileParameters,
+    continued_plan,
+    speed_profiles,
+)
+
+
+@njit(cache=True, nogil=True)
+def block_rows(
+    path: FloatArray,
+    coarse: FloatArray,
+    step: float,
+    s_own: float,
+    own_half_length: float,
+    own_half_width: float,
+    rows: int,
+    row_states: FloatArray,
+    row_facts: FloatArray,
+    look_ahead: float,
+    blocked: FloatArray,
+) -> int:
+    """Fill the intervals of the own path that every predicted mode blocks; modes that block nothing are dropped.
+
+    Args:
+        path: (P, 6) table.
+        coarse: (C, 5) its coarse points.
+        step: its spacing [m].
+        s_own: own arc length [m].
+        own_half_length: with margin [m].
+        own_half_width: with margin [m].
+        rows: number of modes, all cars together.
+        row_states: (rows, 25, 4) x, y, cosine and sine of the heading at +0.2 s, +0.4 s, ...; NaN where it is gone.
+        row_facts: (rows, 5) see :data:`ROW_LENGTH`; the facts of the modes kept are moved to the front.
+        look_ahead: how far to look [m].
+        blocked: (rows, 25, 2) written: from, to.
+
+    Returns:
+        How many modes block something.
+    """
+    here = min(max(int(s_own / step), 0), path.shape[0] - 1)
+    first = max(here - int(15.0 / step), 0)
+    last = min(here + int(look_ahead / step) + 1, path.shape[0] - 1)
+    kept = 0
+    for r in range(rows):
+        at = -1
+        blocks = False
+        half_length = 0.5 * row_facts[r, ROW_LENGTH]
+        half_width = 0.5 * row_facts[r, ROW_WIDTH]
+        for h in range(CHECK_STEPS):
+            x = row_states[r, h, 0]
+            y = row_states[r, h, 1]
+            if math.isnan(x):
+                blocked[kept, h, 0] = np.inf
+                blocked[kept, h, 1] = -np.inf
+                continue
+            at = nearest_row(path, coarse, x, y, first, last) if at < 0 else descend(path, x, y, at)
+            low, high = blocked_interval(
+                path[at],
+                at * step,
+                x,
+                y,
+                row_states[r, h, 2],
+                row_states[r, h, 3],
+                half_length,
+                half_width,
+                own_half_length,
+                own_half_width,
+            )
+            blocked[kept, h, 0] = low
+            blocked[kept, h, 1] = high
+            if low < np.inf:
+                blocks = True
+        if blocks:
+            if kept < r:
+                row_facts[kept] = row_facts[r]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def interaction_cost(
+    trial: FloatArray,
+    profile: int,
+    rows: int,
+    blocked: FloatArray,
+    row_facts: FloatArray,
+    p: ProfileParameters,
+    enough: float = np.inf,
+) -> float:
+    """Cost of one profile against everything predicted; infinite if it reaches ``enough``.
+
+    A car with the right of way over another one (courtesy 0) relies on it, unless that one is ahead in its way already
+    or will be at once. For each mode, the first instant at which it blocks the path decides who is first. If the own
+    car is past it, the mode can only run into its rear: that costs courtesy, and part of a collision if the own car had
+    moved in front of it. Otherwise any later overlap is a collision, and coming closer than the wanted gap costs as
+    well. Probabilities of the modes of a car add up, cars are taken as independent:
+    P = 1 - prod_cars (1 - sum_modes p).
+    """
+    survive = 1.0
+    severity = 0.0
+    gap_cost = 0.0
+    courtesy = 0.0
+    car = -1.0
+    hit = 0.0
+    for r in range(rows):
+        if row_facts[r, ROW_CAR] != car:
+            survive *= 1.0 - min(hit, 1.0)
+            hit = 0.0
+            car = row_facts[r, ROW_CAR]
+        weight = row_facts[r, ROW_PROBABILITY]
+        polite = row_facts[r, ROW_COURTESY]
+        ego_first = False
+        cuts_in = False
+        decided = False
+        relies = False
+        worst_gap = 0.0
+        disturbed = 0.0
+        for h in range(CHECK_STEPS):
+            low = blocked[r, h, 0]
+            if low == np.inf:
+                continue
+            high = blocked[r, h, 1]
+            k = CHECK_EVERY * (h + 1)
+            s = trial[0, k, profile]
+            v = trial[1, k, profile]
+            t = k * DT_S
+            trust = 1.0 if t <= p.horizon_s else 0.5
+            if not decided:
+                decided = True
+                relies = polite == 0.0 and (t > p.reliance_s or low < trial[0, 0, profile])
+                before = trial[0, k - CHECK_EVERY, profile]
+                if s >= high or (h == 0 and before >= 0.5 * (low + high)):
+                    ego_first = True
+                    cuts_in = h > 0
+                    follow = v * p.courtesy_s + 1.0
+                    disturbed = trust * min(max(1.0 - (s - high) / follow, 0.0), 1.0)
+            if relies:
+                trust *= 0.1
+            if ego_first:
+                if s < high:
+                    disturbed = max(disturbed, trust)
+                    if cuts_in:
+                        hit += p.cut_in * trust * weight
+                        severity = max(severity, p.cut_in * trust * weight)
+                        break
+                continue
+            if s > low:
+                sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
+                hit += trust * weight
+                severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
+                break
+            short = 1.0 - (low - s) / (p.min_gap_m + p.headway_s * v)
+            if short > worst_gap:
+                worst_gap = short
+        courtesy += weight * polite * disturbed
+        gap_cost += (0.1 if relies else 1.0) * weight * worst_gap * worst_gap
+        if p.w_collision * severity + p.w_gap * gap_cost + p.w_courtesy * courtesy >= enough:
+            return np.inf
+    survive *= 1.0 - min(hit, 1.0)
+    return p.w_collision * ((1.0 - survive) + severity) + p.w_gap * gap_cost + p.w_courtesy * courtesy
+
+
+@njit(cache=True, nogil=True)
+def choose_profile(
+    path: FloatArray,
+    coarse: FloatArray,
+    step: float,
+    s: float,
+    v: float,
+    a: float,
+    length: float,
+    width: float,
+    desired_speed: float,
+    previous: FloatArray,
+    rows: int,
+    row_states: FloatArray,
+    row_facts: FloatArray,
+    p: ProfileParameters,
+    blocked: FloatArray,
+    trial: FloatArray,
+    cost: FloatArray,
+) -> int:
+    """The number of the cheapest candidate; ``trial`` holds all of them. The first one wins a tie.
+
+    Profiles are looked at in order of their own cost; once that alone exceeds the best total, no other can win.
+    """
+    reach = PLAN_STEPS * DT_S * (max(v, desired_speed) + 1.0) + 15.0
+    half_length = 0.5 * length + p.margin_m
+    half_width = 0.5 * width + p.side_margin_m
+    kept = block_rows(path, coarse, step, s, half_length, half_width, rows, row_states, row_facts, reach, blocked)
+    speed_profiles(path, step, s, v, a, desired_speed, p, trial, cost)
+    continued_plan(path, step, previous, v, a, desired_speed, p, trial, cost)
+    best_cost = np.inf
+    best = 0
+    for _ in range(NUM_CANDIDATES):
+        profile = -1
+        for i in range(NUM_CANDIDATES):
+            if cost[i] < best_cost and (profile < 0 or cost[i] < cost[profile]):
+                profile = i
+        if profile < 0:
+            break
+        own = cost[profile]
+        total = own + interaction_cost(trial, profile, kept, blocked, row_facts, p, best_cost - own)
+        cost[profile] = np.inf
+        if total < best_cost:
+            best_cost = total
+            best = profile
+    return best
