@@ -37,8 +37,8 @@ def run(
         ...,
         "--predictor",
         "-p",
-        help="echo, constant_velocity, constant_turn_rate, idm_along_path, oracle, gru, or "
-        "package.module:Class; may be repeated.",
+        help="echo, constant_velocity, constant_turn_rate, idm_along_path, oracle, gru:FILE, "
+        "trajectron:FILE, or package.module:Class; may be repeated.",
     ),
     out: Path = typer.Option(..., "--out", "-o", help="Folder for logs and results; run again to resume."),
     cases: Path | None = typer.Option(None, "--cases", "-c", help="Case file or folder; the bundled set without it."),
@@ -61,12 +61,15 @@ def run(
     from giveway.drive.case_sets import open_cases
     from giveway.drive.runs import run_predictor, write_summary
     from giveway.metrics.driving_challenge import rules_called
-    from giveway.models.motion import make_predictor
+    from giveway.models.motion import PREDICTOR_TRAINERS, make_predictor
     from giveway.planning import make_planner
     from giveway.runs import default_progress
 
     rules, driver = rules_called(metric), make_planner(planner)
-    makers = [(name, make_predictor(name, checkpoint if name == "gru" or ":" in name else None)) for name in predictor]
+    makers = [
+        (name, make_predictor(name, checkpoint if name in PREDICTOR_TRAINERS or ":" in name else None))
+        for name in predictor
+    ]
     chosen, source = open_cases(cases, data, limit)
     if dry_run:
         _say_plan(chosen, [name for name, _ in makers], as_json=as_json)

@@ -155,17 +155,24 @@ def mine(
 def train_predictor(
     data: Path = typer.Option(..., "--data", help="Folder with INTERACTION-format recordings."),
     out: Path = typer.Option(..., "--out", "-o", help="Checkpoint to write (.safetensors)."),
+    kind: str = typer.Option("gru", "--kind", "-k", help="gru (small, own history) or trajectron (with neighbors)."),
     dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
     site: list[str] = typer.Option([], "--site", help="Only sites whose name contains this; may be repeated."),
-    epochs: int = typer.Option(12, "--epochs", min=1, help="Passes over the windows."),
+    epochs: int | None = typer.Option(None, "--epochs", min=1, help="Passes over the windows; 12 by default."),
     stride: int = typer.Option(10, "--stride", min=1, help="Frames between two windows of a track."),
     limit: int | None = typer.Option(None, "--limit", min=1, help="At most so many recordings."),
     seed: int = typer.Option(0, "--seed"),
+    device: str = typer.Option("cpu", "--device", help="cpu, or cuda where there is one (trajectron)."),
+    patience: int = typer.Option(
+        0, "--patience", min=0, help="Stop when the held-out error did not improve for so many epochs; 0 never."
+    ),
+    figure: Path | None = typer.Option(None, "--figure", help="Also draw the learning curve, .png, .pdf or .svg."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Train the small recurrent baseline on recordings."""
+    """Train a predictor on recordings and compare it with constant velocity; run again to resume."""
     from giveway.data import DATASETS
     from giveway.drive.training import TrainingRules, train_on_scenes
+    from giveway.models.motion.windows import TrainingOptions
 
     if out.suffix != ".safetensors":
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
@@ -178,15 +185,22 @@ def train_predictor(
         for done, recording in enumerate(recordings):
             report(done, len(recordings), recording.id)
             scenes += list(adapter.scenes(recording))
+    options = TrainingOptions(epochs=epochs, seed=seed, device=device, patience=patience)
     with recording_progress("train") as report:
-        result = train_on_scenes(scenes, out, TrainingRules(epochs=epochs, stride=stride, seed=seed), on_step=report)
+        result = train_on_scenes(scenes, out, TrainingRules(kind=kind, stride=stride, options=options), on_step=report)
+    if figure is not None:
+        from giveway.reports.learning import learning_curve
+
+        learning_curve(result["loss"], result["validation_ade_m"], figure, title=f"{kind}, {result['windows']} windows")
     if as_json:
-        print_json({"ok": True, "file": out, **result})
+        print_json({"ok": True, "file": out, "figure": figure, **result})
     else:
         typer.echo(
             f"{out}: {result['windows']} windows, held-out ADE {result['ade_m']:.3f} m, FDE {result['fde_m']:.3f} m "
-            f"(constant velocity {result['cv_ade_m']:.3f} / {result['cv_fde_m']:.3f})"
+            f"(constant velocity {result['cv_ade_m']:.3f} / {result['cv_fde_m']:.3f}), "
+            f"best of its modes {result['min_ade_m']:.3f} m"
         )
+        typer.echo(f"next: giveway drive run -p {kind}:{out} -o R")
 
 
 def _road_of(case: Case, data: Path | None) -> LaneMap | None:

@@ -1,29 +1,30 @@
-"""Training the learned baseline on recordings: windows in, checkpoint out."""
+"""Training predictors on recordings: windows in, checkpoint out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import EmptySelectionError
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.metrics.driving_open_loop import displacement_errors
-from giveway.models.motion.gru import load_gru
-from giveway.models.motion.gru_training import save_gru, train_gru
+from giveway.models.motion import PREDICTOR_TRAINERS
 from giveway.models.motion.protocol import (
     FUTURE_STEPS,
     HISTORY_STEPS,
+    STATE_SIZE,
     MotionInputs,
     MotionPrediction,
     constant_velocity_states,
 )
+from giveway.models.motion.windows import MotionWindows, TrainingOptions
 from giveway.sim.cases import TICK_S
 from giveway.sim.prepare import resample
 
@@ -32,52 +33,73 @@ HELD_OUT = 10
 
 MIN_WINDOWS = 64
 
+NUM_OTHERS = 12
+"""Nearest cars a window keeps."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRules:
     """Attributes:
-    epochs: passes over the windows.
+    kind: which predictor, see :data:`giveway.models.motion.PREDICTOR_TRAINERS`.
     stride: frames between two windows of a track.
-    seed: root of all random streams.
+    options: epochs, seed, device, early stopping.
     """
 
-    epochs: int = 12
+    kind: str = "gru"
     stride: int = 10
-    seed: int = 0
+    options: TrainingOptions = field(default_factory=TrainingOptions)
 
 
-def windows_of(tracks: Tracks, *, stride: int) -> tuple[FloatArray, FloatArray, list[str]]:
-    """(N, 10, 5) histories, (N, 30, 2) futures and the track of each, of all motor vehicles without gaps."""
+def windows_of(tracks: Tracks, *, stride: int) -> tuple[MotionWindows, list[str]]:
+    """Windows of all motor vehicles without gaps, and the track of each."""
     if abs(tracks.dt_s - TICK_S) > 1e-6:
         tracks = resample(tracks, TICK_S)
     length = HISTORY_STEPS + FUTURE_STEPS
     states = np.concatenate([tracks.xy, tracks.velocity, tracks.heading[..., None]], axis=-1)
+    states = np.where((tracks.observed & np.isfinite(states).all(axis=-1))[..., None], states, np.nan)
+    motor = np.array([not AgentKind(int(kind)).is_vulnerable for kind in tracks.kind], dtype=np.bool_)
     histories: list[FloatArray] = []
+    others: list[FloatArray] = []
     futures: list[FloatArray] = []
     names: list[str] = []
-    for row in range(tracks.num_agents):
-        if AgentKind(int(tracks.kind[row])).is_vulnerable:
-            continue
+    for row in np.flatnonzero(motor):
         first, last = int(tracks.first[row]), int(tracks.last[row])
         for start in range(first, last - length + 2, stride):
-            part = slice(start, start + length)
-            if tracks.observed[row, part].all() and np.isfinite(states[row, part]).all():
-                histories.append(states[row, start : start + HISTORY_STEPS])
-                futures.append(states[row, start + HISTORY_STEPS : start + length, :2])
+            own = states[row, start : start + length]
+            if np.isfinite(own).all():
+                histories.append(own[:HISTORY_STEPS])
+                futures.append(own[HISTORY_STEPS:, :2])
+                others.append(_others(states, motor, int(row), start))
                 names.append(str(tracks.ids[row]))
-    if not histories:
-        return np.zeros((0, HISTORY_STEPS, 5)), np.zeros((0, FUTURE_STEPS, 2)), []
-    return np.stack(histories), np.stack(futures), names
+    empty = np.zeros((0, HISTORY_STEPS, STATE_SIZE))
+    return MotionWindows(
+        history=np.stack(histories) if histories else empty,
+        others=np.stack(others) if others else empty[:, None],
+        future=np.stack(futures) if futures else np.zeros((0, FUTURE_STEPS, 2)),
+    ), names
 
 
-def inputs_of(histories: FloatArray) -> MotionInputs:
-    """Histories as a predictor is given them, without neighbors and maps."""
-    count = len(histories)
+def _others(states: FloatArray, motor: BoolArray, row: int, start: int) -> FloatArray:
+    """(12, 10, 5) histories of the nearest cars present now, NaN where there are fewer."""
+    part = states[:, start : start + HISTORY_STEPS]
+    gap = np.hypot(*(part[:, -1, k] - part[row, -1, k] for k in (0, 1)))
+    gap = np.where(motor & ~np.isnan(gap), gap, np.inf)
+    gap[row] = np.inf
+    nearest = np.argsort(gap, kind="stable")[:NUM_OTHERS]
+    nearest = nearest[np.isfinite(gap[nearest])]
+    out = np.full((NUM_OTHERS, HISTORY_STEPS, STATE_SIZE), np.nan)
+    out[: len(nearest)] = part[nearest]
+    return out
+
+
+def inputs_of(windows: MotionWindows) -> MotionInputs:
+    """Windows as a predictor is given them, without maps."""
+    count = len(windows.history)
     return MotionInputs(
-        history=histories,
+        history=windows.history,
         size=np.tile([4.5, 1.8], (count, 1)),
-        others=np.zeros((count, 0, HISTORY_STEPS, 5)),
-        others_size=np.zeros((count, 0, 2)),
+        others=windows.others,
+        others_size=np.tile([4.5, 1.8], (*windows.others.shape[:2], 1)),
         road=(None,) * count,
         origin_m=np.zeros(2),
         case_ids=("window",) * count,
@@ -97,33 +119,43 @@ def train_on_scenes(
 
     Raises:
         EmptySelectionError: too few windows.
+        UnknownNameError: no such kind of predictor.
     """
-    parts = [(scene.provenance.recording, *windows_of(scene.tracks, stride=rules.stride)) for scene in scenes]
-    histories, futures = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-    names = [f"{recording}/{name}" for recording, _, _, found in parts for name in found]
+    trainer = PREDICTOR_TRAINERS.get(rules.kind)
+    found = [(scene.provenance.recording, *windows_of(scene.tracks, stride=rules.stride)) for scene in scenes]
+    names = [f"{recording}/{name}" for recording, _, own in found for name in own]
     if len(names) < MIN_WINDOWS:
         raise EmptySelectionError(
             "too few windows to train on",
             found=f"{len(names)} windows of 4 s, at least {MIN_WINDOWS} needed",
             hint="more recordings, or a smaller --stride",
         )
-    held = np.array([seed_for(rules.seed, "held out", name) % HELD_OUT == 0 for name in names])
+    parts = [part for _, part, own in found if own]
+    windows = MotionWindows(
+        history=np.concatenate([part.history for part in parts]),
+        others=np.concatenate([part.others for part in parts]),
+        future=np.concatenate([part.future for part in parts]),
+    )
+    held = np.array([seed_for(rules.options.seed, "held out", name) % HELD_OUT == 0 for name in names])
     if held.all() or not held.any():
         held = np.arange(len(names)) % HELD_OUT == 0
-    weights = train_gru(histories[~held], futures[~held], epochs=rules.epochs, seed=rules.seed, on_step=on_step)
-    save_gru(out, weights, note=f"{int((~held).sum())} windows, {rules.epochs} epochs, seed {rules.seed}")
-    ours = load_gru(out).predict(inputs_of(histories[held]))
-    straight = constant_velocity_states(histories[held])[:, None]
+    judge = windows.take(held)
+    trained = trainer(windows.take(~held), judge, out, rules.options, on_step)
+    ours = trained.predictor.predict(inputs_of(judge))
+    straight = constant_velocity_states(judge.history)[:, None]
     baseline = MotionPrediction(states=straight, probability=np.ones((len(straight), 1)))
-    found, simple = (_errors(prediction, futures[held]) for prediction in (ours, baseline))
+    errors, simple = (_errors(prediction, judge.future) for prediction in (ours, baseline))
     return {
+        "kind": rules.kind,
         "windows": len(names),
         "held_out": int(held.sum()),
-        "ade_m": found["ade"],
-        "fde_m": found["fde"],
-        "min_ade_m": found["min_ade"],
+        "ade_m": errors["ade"],
+        "fde_m": errors["fde"],
+        "min_ade_m": errors["min_ade"],
         "cv_ade_m": simple["ade"],
         "cv_fde_m": simple["fde"],
+        "loss": trained.loss,
+        "validation_ade_m": trained.validation_ade_m,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -86,3 +86,45 @@ class Configurable(Protocol):
 def configured(recipe: GapPredictor, switches: Mapping[str, Any]) -> GapPredictor:
     """The recipe under these switches, or as it is if it has none."""
     return recipe.configured(switches) if isinstance(recipe, Configurable) else recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlace:
+    """Where a long training runs; nothing here changes what is learned, up to rounding on another device.
+
+    Attributes:
+        device: ``"cpu"``, ``"cuda"``.
+        folder: where checkpoints are kept, so that an interrupted training goes on; None keeps none.
+        tell: called with a line about how far training is.
+    """
+
+    device: str = "cpu"
+    folder: Path | None = None
+    tell: Callable[[str], None] | None = None
+
+
+HERE = TrainingPlace()
+"""On the processor, without checkpoints, silently."""
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """A recipe whose training is long enough to be watched, resumed and moved to another device."""
+
+    def placed(self, place: TrainingPlace) -> GapPredictor:
+        """The same recipe, trained there."""
+        ...
+
+
+@runtime_checkable
+class Learned(Protocol):
+    """A fitted model that remembers how training went."""
+
+    def learning_curve(self) -> list[dict[str, float | None]]:
+        """One entry per epoch: ``epoch``, ``loss``, ``validation_ade_m`` (None where it was not computed)."""
+        ...
+
+
+def placed(recipe: GapPredictor, place: TrainingPlace) -> GapPredictor:
+    """The recipe at this place, or as it is if its training is short."""
+    return recipe.placed(place) if isinstance(recipe, Trainable) else recipe

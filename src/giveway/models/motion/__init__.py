@@ -9,6 +9,7 @@ from pathlib import Path
 from giveway.core.errors import UsageError
 from giveway.core.registry import Registry
 from giveway.models.motion.protocol import MotionInputs, MotionPrediction, TrajectoryPredictor, TrajectoryPredictorInfo
+from giveway.models.motion.windows import PredictorTrainer
 
 TRAJECTORY_PREDICTORS: Registry[Callable[..., TrajectoryPredictor]] = Registry(
     "trajectory predictor",
@@ -19,23 +20,38 @@ TRAJECTORY_PREDICTORS: Registry[Callable[..., TrajectoryPredictor]] = Registry(
         "oracle": "giveway.models.motion.simple:Oracle",
         "idm_along_path": "giveway.models.motion.idm_along_path:IdmAlongPath",
         "gru": "giveway.models.motion.gru:load_gru",
+        "trajectron": "giveway.models.motion.trajectron:load_trajectron",
     },
     group="giveway.trajectory_predictors",
 )
 """Makers of predictors by name; those that were trained take ``checkpoint=PATH``."""
 
+PREDICTOR_TRAINERS: Registry[PredictorTrainer] = Registry(
+    "predictor that can be trained",
+    {
+        "gru": "giveway.models.motion.gru_training:train_gru_file",
+        "trajectron": "giveway.models.motion.trajectron_training:train_trajectron",
+    },
+    group="giveway.predictor_trainers",
+)
+"""How the learned ones of :data:`TRAJECTORY_PREDICTORS` are trained."""
+
 
 def make_predictor(name: str, checkpoint: Path | None = None) -> TrajectoryPredictor:
-    """A predictor by registered name or as ``package.module:attribute``.
+    """A predictor by registered name, as ``name:FILE`` with a checkpoint, or as ``package.module:attribute``.
 
     Args:
-        name: registered name, or the import path of a predictor or of something that makes one when called.
+        name: registered name, with a checkpoint behind a colon if it was trained; or the import path of a predictor or
+            of something that makes one when called.
         checkpoint: passed on to predictors that were trained.
 
     Raises:
         UnknownNameError: nothing of that name.
         UsageError: an import path that does not lead to a predictor.
     """
+    known, colon, file = name.partition(":")
+    if colon and known in TRAJECTORY_PREDICTORS:
+        name, checkpoint = known, Path(file)
     maker = _import(name) if ":" in name and name not in TRAJECTORY_PREDICTORS else TRAJECTORY_PREDICTORS.get(name)
     if isinstance(maker, TrajectoryPredictor) and not isinstance(maker, type):
         return maker
@@ -63,6 +79,7 @@ def _import(path: str) -> Callable[..., TrajectoryPredictor]:
 
 
 __all__ = [
+    "PREDICTOR_TRAINERS",
     "TRAJECTORY_PREDICTORS",
     "MotionInputs",
     "MotionPrediction",

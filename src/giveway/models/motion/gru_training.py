@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.errors import MissingDependencyError
+from giveway.core.errors import MissingDependencyError, UsageError
 from giveway.core.files import write_atomically
 from giveway.core.seeds import seed_for
-from giveway.models.motion.gru import FEATURES, FORMAT, FUTURE_STEPS, HIDDEN, MODES, SHAPES, local_features
+from giveway.models.motion.gru import FEATURES, FORMAT, FUTURE_STEPS, HIDDEN, MODES, SHAPES, load_gru, local_features
 from giveway.models.motion.protocol import HEADING, constant_velocity_states
+from giveway.models.motion.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 BATCH = 256
+EPOCHS = 12
 LEARNING_RATE = 4e-3
 SCALE_M = 0.5
 """b in the loss: errors below it count as equally good."""
@@ -126,6 +128,39 @@ def _local_offsets(histories: FloatArray, futures: FloatArray) -> FloatArray:
     heading = histories[:, -1, HEADING]
     cos, sin = np.cos(heading)[:, None], np.sin(heading)[:, None]
     return np.stack([cos * gap[..., 0] + sin * gap[..., 1], cos * gap[..., 1] - sin * gap[..., 0]], axis=-1)
+
+
+def train_gru_file(
+    windows: MotionWindows,
+    held_out: MotionWindows,
+    out: Path,
+    options: TrainingOptions,
+    on_step: Callable[[int, int, str], None] | None,
+) -> TrainedPredictor:
+    """Train, write the checkpoint and read it back; always on the processor and for all epochs.
+
+    Raises:
+        UsageError: for another device, and for early stopping.
+        MissingDependencyError: without PyTorch.
+    """
+    if options.device != "cpu" or options.patience:
+        raise UsageError(
+            "the GRU is trained on the processor, for all epochs",
+            where="--device" if options.device != "cpu" else "--patience",
+            found=options.device if options.device != "cpu" else options.patience,
+            hint="leave the option out, or use --kind trajectron",
+        )
+    epochs = options.epochs or EPOCHS
+    loss: list[float] = []
+
+    def step(done: int, total: int, text: str) -> None:
+        loss.append(float(text.rpartition(" ")[2]))
+        if on_step is not None:
+            on_step(done, total, text)
+
+    weights = train_gru(windows.history, windows.future, epochs=epochs, seed=options.seed, on_step=step)
+    save_gru(out, weights, note=f"{len(windows.history)} windows, {epochs} epochs, seed {options.seed}")
+    return TrainedPredictor(predictor=load_gru(out), loss=loss, validation_ade_m=[None] * len(loss))
 
 
 def save_gru(path: Path, weights: dict[str, FloatArray], *, note: str) -> None:

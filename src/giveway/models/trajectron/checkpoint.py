@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -143,6 +144,47 @@ def restore_optimizer(folder: Path, optimizer: torch.optim.Optimizer) -> None:
         index, _, quantity = key.partition(".")
         state.setdefault(int(index), {})[quantity] = value
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+class BestWeights:
+    """The weights of the epoch with the smallest error on held-out samples, for early stopping.
+
+    Args:
+        folder: where they survive an interruption; None keeps them in memory only.
+        patience: epochs without improvement after which training is over; 0 never ends early and keeps nothing.
+    """
+
+    def __init__(self, folder: Path | None, patience: int) -> None:
+        self._path = None if folder is None else folder / "best.safetensors"
+        self._patience = patience
+        self._weights: dict[str, Tensor] | None = None
+
+    def is_over(self, history: tuple[EpochReport, ...]) -> bool:
+        """Whether the error has not improved for too long."""
+        return bool(self._patience and history) and len(history) - _best(history).epoch >= self._patience
+
+    def keep(self, network: TrajectronNetwork, history: tuple[EpochReport, ...]) -> None:
+        """Remember the weights if the last epoch was the best so far."""
+        if not self._patience or _best(history).epoch != len(history):
+            return
+        self._weights = {key: value.detach().cpu().clone() for key, value in network.state_dict().items()}
+        if self._path is not None:
+            with write_atomically(self._path) as temporary:
+                save_file(self._weights, temporary)
+
+    def restore(self, network: TrajectronNetwork, history: tuple[EpochReport, ...]) -> None:
+        """Put the best weights into the network; does nothing without early stopping."""
+        if not self._patience or not history:
+            return
+        weights = self._weights
+        if weights is None and self._path is not None:
+            weights = _tensors(self._path)
+        if weights is not None:
+            network.load_state_dict(weights)
+
+
+def _best(history: tuple[EpochReport, ...]) -> EpochReport:
+    return min(history, key=lambda r: np.inf if r.validation_ade_m is None else r.validation_ade_m)
 
 
 def has_checkpoint(folder: Path) -> bool:

@@ -37,6 +37,10 @@ class TrajectronConfig:
         log_sigma_max: bound on the log standard deviation of a control.
         radius_vehicle_m: attention radius for vehicles.
         radius_vulnerable_m: attention radius for pedestrians and cyclists.
+        annealing: factor on the time scales of the two schedules in updates; 1 as published, less for short training.
+        validation_share: share of the training samples that is held out to tell how well training goes; 0 for none.
+        patience: end training when the error on held-out samples did not improve for so many epochs, and keep the best
+            weights; 0 (the default) trains all epochs.
     """
 
     standardize: bool = True
@@ -58,6 +62,25 @@ class TrajectronConfig:
     log_sigma_max: float = 40.0
     radius_vehicle_m: float = 150.0
     radius_vulnerable_m: float = 25.0
+    annealing: float = 1.0
+    validation_share: float = 0.0
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        if self.patience > 0 and self.validation_share == 0.0:
+            raise ConfigError(
+                "early stopping needs samples to validate on",
+                where="validation_share",
+                found=self.validation_share,
+                hint="hold out a part of the training samples, e.g. 0.1",
+            )
+        for name, low, high in (("validation_share", 0.0, 0.9), ("annealing", 1e-3, 1e3), ("dropout", 0.0, 0.99)):
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(
+                    f"Trajectron++ setting {name!r} is out of range",
+                    found=getattr(self, name),
+                    hint=f"{low} to {high}",
+                )
 
     def to_json(self) -> str:
         """Canonical text: sorted keys, so that equal configurations are equal text."""
@@ -94,14 +117,14 @@ CLEAN = TrajectronConfig()
 """Standardized inputs, one latent value per path."""
 
 
-def kl_weight(iteration: int) -> float:
-    """Annealed weight of the KL term: ``100 sigmoid((i - 400) / 100)``."""
-    return 100.0 * _sigmoid((iteration - 400) / 100)
+def kl_weight(iteration: int, annealing: float = 1.0) -> float:
+    """Annealed weight of the KL term: ``100 sigmoid((i - 400) / 100)``, with i divided by ``annealing``."""
+    return 100.0 * _sigmoid((iteration / annealing - 400) / 100)
 
 
-def logit_clamp(iteration: int) -> float:
-    """Bound on the centered logits of z during training: ``0.05 + 4.95 sigmoid((i - 300) / 60)``."""
-    return 0.05 + 4.95 * _sigmoid((iteration - 300) / 60)
+def logit_clamp(iteration: int, annealing: float = 1.0) -> float:
+    """Bound on the centered logits of z during training: ``0.05 + 4.95 sigmoid((i - 300) / 60)``, likewise."""
+    return 0.05 + 4.95 * _sigmoid((iteration / annealing - 300) / 60)
 
 
 def _sigmoid(value: float) -> float:

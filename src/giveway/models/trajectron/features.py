@@ -69,14 +69,14 @@ def motion_states(xy: FloatArray, dt_s: float) -> FloatArray:
         (..., n, 8) x, y, vx, vy, ax, ay, heading, heading rate; NaN where absent.
     """
     observed = ~np.isnan(xy).any(axis=-1)
-    velocity = _backward(xy, observed, dt_s)
-    acceleration = _backward(velocity, observed, dt_s)
+    velocity = backward_difference(xy, observed, dt_s)
+    acceleration = backward_difference(velocity, observed, dt_s)
     heading = np.where(observed, np.arctan2(velocity[..., 1], velocity[..., 0]), np.nan)
-    turn = _backward(_unwrap(heading)[..., None], observed, dt_s)
+    turn = backward_difference(unwrapped(heading)[..., None], observed, dt_s)
     return np.concatenate([xy, velocity, acceleration, heading[..., None], turn], axis=-1)
 
 
-def _backward(values: FloatArray, observed: BoolArray, dt_s: float) -> FloatArray:
+def backward_difference(values: FloatArray, observed: BoolArray, dt_s: float) -> FloatArray:
     """Backward difference within runs of observed steps; the first of a run copies the next one, a lone one is 0."""
     out = np.full(values.shape, np.nan)
     out[..., 1:, :] = np.diff(values, axis=-2) / dt_s
@@ -91,7 +91,7 @@ def _backward(values: FloatArray, observed: BoolArray, dt_s: float) -> FloatArra
     return np.where((starts & ~following)[..., None], 0.0, out)
 
 
-def _unwrap(heading: FloatArray) -> FloatArray:
+def unwrapped(heading: FloatArray) -> FloatArray:
     """Heading without jumps of 2 pi along the last axis; NaN stays where it is and is not bridged."""
     steps = np.diff(heading, axis=-1)
     turns = np.nancumsum(np.round(steps / (2 * np.pi)), axis=-1)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
 from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.dynamics import integrate
 from giveway.models.trajectron.features import VULNERABLE_STATES, Features
 
 NODE_STATES = 8
@@ -184,6 +185,21 @@ class TrajectronNetwork(nn.Module):
             correlation=torch.tanh(correlation).squeeze(-1),
             heading=heading + torch.tanh(correction),
         )
+
+    def mean_paths(self, batch: Batch, num_steps: int, dt_s: float) -> tuple[Tensor, Tensor]:
+        """(N, K) prior probabilities and (N, K, T, 2) paths of the mean controls in the network's frame [m]."""
+        x = self.encode(batch)
+        controls = self.decode(batch, x, num_steps, sample=False)
+        modes = self.config.num_modes
+        paths = integrate(
+            controls.mean[..., 0],
+            controls.mean[..., 1],
+            controls.heading[:, None].expand(-1, modes),
+            batch.present[:, 1, None].expand(-1, modes),
+            batch.present[:, None, 2:4].expand(-1, modes, -1),
+            dt_s,
+        )
+        return torch.softmax(self.prior_logits(x), dim=-1), paths
 
     @staticmethod
     def _split(weight: Tensor, modes: int) -> tuple[int, Tensor, Tensor, Tensor]:

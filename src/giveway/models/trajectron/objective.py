@@ -64,7 +64,7 @@ def training_objective(
     """
     config: TrajectronConfig = network.config
     x = network.encode(batch)
-    limit = logit_clamp(iteration)
+    limit = logit_clamp(iteration, config.annealing)
     scale = float(STATE_SCALE[0]) if config.standardize else 1.0
     log_p = torch.log_softmax(network.prior_logits(x).clamp(-limit, limit), dim=-1)
     log_q = torch.log_softmax(network.posterior_logits(x, batch, future / scale).clamp(-limit, limit), dim=-1)
@@ -75,7 +75,7 @@ def training_objective(
     kl = (log_q.exp() * (log_q - log_p)).sum(dim=-1).mean()
     mean_p = log_p.exp().mean(dim=0)
     information = -(mean_p * mean_p.log()).sum() + (log_p.exp() * log_p).sum(dim=-1).mean()
-    loss = -(likelihood - kl_weight(iteration) * kl.clamp(min=config.kl_min) + information)
+    loss = -(likelihood - kl_weight(iteration, config.annealing) * kl.clamp(min=config.kl_min) + information)
     return Objective(loss=loss, log_likelihood=likelihood, kl=kl, information=information)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +11,18 @@ import torch
 from giveway.core.arrays import FloatArray
 from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.models.protocol import PredictorInfo
+from giveway.models.protocol import HERE, PredictorInfo, TrainingPlace
+from giveway.models.torch_device import device_named
 from giveway.models.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from giveway.models.trajectron.config import CLEAN, PAPER, TrajectronConfig
 from giveway.models.trajectron.features import build_features, to_network
 from giveway.models.trajectron.network import Batch, TrajectronNetwork
 from giveway.models.trajectron.objective import log_likelihood
 from giveway.models.trajectron.sampling import sample_paths
-from giveway.models.trajectron.training import Progress, train
+from giveway.models.trajectron.training import Progress, spoken, train
+
+VERSION = 1
+"""Counts up when the same samples and seed give other weights or paths."""
 
 REFERENCES = (
     "T. Salzmann, B. Ivanovic, P. Chakravarty, M. Pavone, Trajectron++: Dynamically-Feasible Trajectory Forecasting "
@@ -64,6 +67,13 @@ class FittedTrajectron:
             )
         return np.where(samples.truth.num_observed > 0, value.double().cpu().numpy(), np.nan)
 
+    def learning_curve(self) -> list[dict[str, float | None]]:
+        """Epoch, loss and error on held-out samples, epoch by epoch."""
+        return [
+            {"epoch": report.epoch, "loss": report.loss, "validation_ade_m": report.validation_ade_m}
+            for report in self.state.history
+        ]
+
     def save(self, folder: Path) -> None:
         """Weights as safetensors, the rest as JSON."""
         save_checkpoint(folder, self.network, self.state)
@@ -76,12 +86,12 @@ class Trajectron:
     Attributes:
         name: registered name.
         config: what to train.
-        device: ``"cpu"`` or ``"cuda"``.
+        place: device, checkpoints and progress.
     """
 
     name: str = "TPP"
     config: TrajectronConfig = CLEAN
-    device: str = "cpu"
+    place: TrainingPlace = HERE
 
     @property
     def info(self) -> PredictorInfo:
@@ -94,35 +104,31 @@ class Trajectron:
             min_input=2,
             stochastic=True,
             references=REFERENCES,
+            version=VERSION,
         )
 
+    def placed(self, place: TrainingPlace) -> Trajectron:
+        """The same recipe on another device, with checkpoints in a folder, telling how far it is."""
+        return replace(self, place=place)
+
     def fit(
-        self,
-        samples: GapSamples,
-        rng: np.random.Generator,
-        *,
-        folder: Path | None = None,
-        progress: Progress | None = None,
-        validate: Callable[[TrajectronNetwork], float] | None = None,
+        self, samples: GapSamples, rng: np.random.Generator, *, progress: Progress | None = None
     ) -> FittedTrajectron:
-        """Train on samples; with ``folder`` training is checkpointed after every epoch and resumes there."""
+        """Train on samples; with ``place.folder`` training is checkpointed after every epoch and resumes there."""
         seed = int(rng.integers(2**63))
+        place = self.place
+        if progress is None and place.tell is not None:
+            progress = spoken(place.tell)
         network, state = train(
-            samples,
-            self.config,
-            seed=seed,
-            device=self.device,
-            folder=folder,
-            progress=progress,
-            validate=validate,
+            samples, self.config, seed=seed, device=place.device, folder=place.folder, progress=progress
         )
-        return FittedTrajectron(info=self.info, network=network, state=state, device=self.device)
+        return FittedTrajectron(info=self.info, network=network, state=state, device=place.device)
 
     def load(self, folder: Path) -> FittedTrajectron:
         """Read what :meth:`FittedTrajectron.save` or a training run wrote."""
         network, state = load_checkpoint(folder, expected=self.config)
-        network.to(torch.device(self.device)).eval()
-        return FittedTrajectron(info=self.info, network=network, state=state, device=self.device)
+        network.to(device_named(self.place.device)).eval()
+        return FittedTrajectron(info=self.info, network=network, state=state, device=self.place.device)
 
 
 TPP = Trajectron()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,9 +15,11 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import EmptySelectionError, PredictionError
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
+from giveway.models.torch_device import device_named
 from giveway.models.torch_threads import one_torch_thread
 from giveway.models.trajectron.batching import epoch_batches, training_length
 from giveway.models.trajectron.checkpoint import (
+    BestWeights,
     EpochReport,
     TrainingState,
     has_checkpoint,
@@ -31,6 +34,22 @@ from giveway.models.trajectron.objective import training_objective
 
 Progress = Callable[[EpochReport, int], None]
 """Called after every epoch with its report and the number of epochs to run."""
+
+
+def spoken(tell: Callable[[str], None]) -> Progress:
+    """Progress as a line: ``"epoch 12/200, loss -13.20, validation ADE 0.431 m, 35 s left"``."""
+    began = time.monotonic()
+    first: int | None = None
+
+    def line(report: EpochReport, total: int) -> None:
+        nonlocal first
+        first = report.epoch - 1 if first is None else first
+        left_s = (time.monotonic() - began) / (report.epoch - first) * (total - report.epoch)
+        ade = "" if report.validation_ade_m is None else f", validation ADE {report.validation_ade_m:.3f} m"
+        skipped = f", {report.skipped} updates skipped" if report.skipped else ""
+        tell(f"epoch {report.epoch}/{total}, loss {report.loss:.2f}{ade}{skipped}, {left_s:.0f} s left")
+
+    return line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +67,10 @@ class TrainingSet:
     future: FloatArray
     length: IntArray
     dt_s: float
+
+    def take(self, index: IntArray) -> TrainingSet:
+        """Some of the samples."""
+        return replace(self, features=self.features.take(index), future=self.future[index], length=self.length[index])
 
 
 def training_set(samples: GapSamples, config: TrajectronConfig) -> TrainingSet:
@@ -87,7 +110,6 @@ def seeded(seed: int, device: torch.device) -> Generator[None]:
         yield
 
 
-@one_torch_thread()
 def train(
     samples: GapSamples,
     config: TrajectronConfig,
@@ -96,7 +118,21 @@ def train(
     device: str = "cpu",
     folder: Path | None = None,
     progress: Progress | None = None,
-    validate: Callable[[TrajectronNetwork], float] | None = None,
+) -> tuple[TrajectronNetwork, TrainingState]:
+    """Train on samples of gaps; see :func:`train_on`."""
+    return train_on(training_set(samples, config), config, seed=seed, device=device, folder=folder, progress=progress)
+
+
+@one_torch_thread()
+def train_on(
+    data: TrainingSet,
+    config: TrajectronConfig,
+    *,
+    seed: int,
+    device: str = "cpu",
+    folder: Path | None = None,
+    progress: Progress | None = None,
+    held_out: TrainingSet | None = None,
 ) -> tuple[TrajectronNetwork, TrainingState]:
     """Train, or go on with training.
 
@@ -104,16 +140,15 @@ def train(
     same weights as one that was not, on one machine and library version.
 
     Args:
-        samples: training samples.
+        data: training samples; a share of them is held out if the configuration says so.
         config: what to train.
-        seed: of initialization, batches, dropout and drawn controls.
+        seed: of initialization, held-out samples, batches, dropout and drawn controls.
         device: ``"cpu"`` or ``"cuda"``.
         folder: where checkpoints are kept; training resumes from the one it finds. None keeps nothing.
         progress: called after every epoch.
-        validate: called after every epoch; returns an error in meters for the report.
+        held_out: samples to judge training by, instead of a share of ``data``.
     """
-    data = training_set(samples, config)
-    where = torch.device(device)
+    where = device_named(device)
     if folder is not None and has_checkpoint(folder):
         network, state = load_checkpoint(folder, expected=config)
     else:
@@ -121,28 +156,54 @@ def train(
             network = TrajectronNetwork(config)
         state = TrainingState(config=config, dt_s=data.dt_s, seed=seed, epoch=0, iteration=0, history=())
     network.to(where)
+    learning, held_out = _held_out(data, config, seed) if held_out is None else (data, held_out)
+    best = BestWeights(folder if config.patience else None, config.patience)
     optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
     if state.epoch > 0 and folder is not None and state.epoch < config.epochs:
         restore_optimizer(folder, optimizer)
     for epoch in range(state.epoch + 1, config.epochs + 1):
-        report = _epoch(network, optimizer, data, epoch, state.iteration, seed, where)
-        if validate is not None:
-            network.eval()
-            report = replace(report, validation_ade_m=validate(network))
-        state = TrainingState(
-            config=config,
-            dt_s=data.dt_s,
-            seed=seed,
-            epoch=epoch,
-            iteration=report.iteration,
-            history=(*state.history, report),
-        )
+        if best.is_over(state.history):
+            break
+        report = _epoch(network, optimizer, learning, epoch, state.iteration, seed, where)
+        if held_out is not None:
+            report = replace(report, validation_ade_m=validation_error(network, held_out, where))
+        state = replace(state, epoch=epoch, iteration=report.iteration, history=(*state.history, report))
+        best.keep(network, state.history)
         if folder is not None:
             save_checkpoint(folder, network, state, optimizer)
         if progress is not None:
             progress(report, config.epochs)
+    best.restore(network, state.history)
     network.eval()
     return network, state
+
+
+def _held_out(data: TrainingSet, config: TrajectronConfig, seed: int) -> tuple[TrainingSet, TrainingSet | None]:
+    """What is learned from, and what training is judged by; at least two usable samples are left to learn from."""
+    usable = np.flatnonzero(data.length > 1)
+    number = min(round(config.validation_share * usable.size), usable.size - 2)
+    if number < 1:
+        return data, None
+    chosen = stream(seed, "validation").choice(usable, number, replace=False)
+    rest = np.setdiff1d(np.arange(data.length.size), chosen)
+    return data.take(rest), data.take(np.sort(chosen))
+
+
+def validation_error(network: TrajectronNetwork, data: TrainingSet, device: torch.device) -> float:
+    """Expected displacement of the mean paths of all modes, weighted by the prior [m].
+
+    The mean over samples and observed steps; nothing is drawn, so that epochs can be compared.
+    """
+    network.eval()
+    steps = int(data.length.max())
+    batch = Batch.of(data.features, device)
+    future = torch.as_tensor(np.nan_to_num(data.future[:, :steps]), dtype=torch.float32, device=device)
+    known = torch.as_tensor(np.arange(steps) < data.length[:, None], device=device)
+    with torch.inference_mode():
+        p, paths = network.mean_paths(batch, steps, data.dt_s)
+        error = torch.linalg.vector_norm(paths - future[:, None], dim=-1)
+        per_mode = torch.where(known[:, None], error, torch.zeros_like(error)).sum(dim=-1) / known.sum(dim=-1)[:, None]
+        return float((p * per_mode).sum(dim=-1).mean())
 
 
 def _epoch(
