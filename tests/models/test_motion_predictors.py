@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, FileFormatError, PredictionError, UnknownNameError, UsageError
-from giveway.models.motion import TRAJECTORY_PREDICTORS, make_predictor
+from giveway.models.motion import PREDICTOR_TRAINERS, TRAJECTORY_PREDICTORS, make_predictor
 from giveway.models.motion.acceptance import accept, stack_rows
 from giveway.models.motion.adapters import FunctionPredictor, TorchPredictor
 from giveway.models.motion.gru import SHAPES, GruPredictor, load_gru, local_features
@@ -20,7 +20,7 @@ def random_weights(scale=0.2):
     return {name: scale * rng.normal(size=shape) for name, shape in SHAPES.items()}
 
 
-@pytest.mark.parametrize("name", [n for n in TRAJECTORY_PREDICTORS.names() if n != "gru"])
+@pytest.mark.parametrize("name", [n for n in TRAJECTORY_PREDICTORS.names() if n not in PREDICTOR_TRAINERS])
 def test_every_registered_predictor_keeps_the_contract(name):
     check_trajectory_predictor(make_predictor(name))
 

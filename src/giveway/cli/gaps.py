@@ -12,7 +12,7 @@ from giveway.cli.gaps_explain import explain
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
 from giveway.cli.pairs import pairs_from, switches_from
-from giveway.core.errors import UsageError
+from giveway.core.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
     from giveway.gaps.benchmark import PlannedRun
@@ -87,6 +87,12 @@ def run(
     profile: str | None = typer.Option(None, "--profile", help="clean or paper; overrides the specification."),
     switch: list[str] = SWITCH,
     seed: int | None = typer.Option(None, "--seed", help="Root of all random streams; overrides the specification."),
+    paths: str | None = typer.Option(
+        None,
+        "--paths",
+        help="Path model of accepted and rejected gaps for models without paths, e.g. T++ or TPP_small.",
+    ),
+    device: str = typer.Option("cpu", "--device", help="Where networks are trained: cpu, or cuda where there is one."),
     workers: int | None = typer.Option(None, "--workers", min=1, max=1024, help="Processes; one per core by default."),
     limit: int | None = typer.Option(None, "--limit", min=1, help="Compute at most so many cells now."),
     rerun: str = typer.Option("missing", "--rerun", help="missing, failed or all."),
@@ -98,7 +104,8 @@ def run(
     from giveway.runs import ProcessExecutor, Store, default_progress
     from giveway.runs.threads import num_cores
 
-    plan = _specification(spec, preset_name, profile, switch, seed)
+    plan = _specification(spec, preset_name, profile, switch, seed, paths)
+    _check_device(device)
     roots = dict(pairs_from(root, "--root", "DATASET=FOLDER"))
     mode = _rerun(rerun)
     folders = {name: Path(folder) for name, folder in roots.items()}
@@ -118,6 +125,7 @@ def run(
         rerun=mode,
         limit=limit,
         progress=default_progress(),
+        device=device,
     )
     _print_summary(summary, out, as_json=as_json)
     if summary.failed:
@@ -176,8 +184,23 @@ def _rerun(name: str) -> Rerun:
     raise UsageError("unknown choice for --rerun", where="--rerun", found=name, hint=f"one of {', '.join(RERUN)}")
 
 
+def _check_device(name: str) -> None:
+    """Refuse a device that is not there before the first cell, without loading torch for the usual one."""
+    if name != "cpu":
+        try:
+            from giveway.models.torch_device import device_named
+        except ImportError as error:
+            raise MissingDependencyError("torch", extra="learn", purpose=f"computing on {name}") from error
+        device_named(name)
+
+
 def _specification(
-    path: Path | None, preset_name: str | None, profile: str | None, switch: list[str], seed: int | None
+    path: Path | None,
+    preset_name: str | None,
+    profile: str | None,
+    switch: list[str],
+    seed: int | None,
+    paths: str | None,
 ) -> RunSpec:
     from giveway.gaps.presets import preset
     from giveway.gaps.spec import read_spec, spec_from
@@ -195,6 +218,8 @@ def _specification(
         changes["profile"] = profile
     if seed is not None:
         changes["seed"] = seed
+    if paths is not None:
+        changes["conditional_paths"] = paths
     if switch:
         changes["switches"] = {**base.switches, **switches_from(switch)}
     return spec_from({**base.model_dump(), **changes}, where="command line") if changes else base

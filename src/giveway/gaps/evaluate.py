@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from giveway.core.arrays import FloatArray
 from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
 from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
 from giveway.core.samples import GapSamples
@@ -24,7 +25,7 @@ from giveway.gaps.sources import Source, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
-from giveway.models.protocol import FittedGapPredictor
+from giveway.models.protocol import FittedGapPredictor, GapPredictor, HasDensity, Learned, TrainingPlace, placed
 from giveway.runs import Cell, CellContext, CellResult, Measurement
 
 SAMPLES = "samples.parquet"
@@ -45,22 +46,41 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
     require_classes(samples, division, where)
     test = samples.take(division.test)
-    recipe = recipe_for(params["model"], profile)
+    recipe = _placed(recipe_for(params["model"], profile), context, cell.label())
     name = recipe.info.name
     fitted = recipe.fit(samples.take(division.train), _stream(cell, "fit", name))
     prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
     check_prediction(prediction, test.inputs, recipe.info.output, model=name)
     values = _measure(cell, context, profile, samples, division, prediction)
+    own_nll = _own_nll(fitted, test)
     return CellResult(
         measurements=tuple(Measurement.of(value) for value in values),
-        samples=_per_sample(test, prediction, values),
+        samples=_per_sample(test, prediction, values, {} if own_nll is None else {"own_nll": own_nll}),
         info={
             "num_train": len(division.train),
             "num_test": len(division.test),
             "num_test_accepted": int(test.truth.accepted.sum()),
             "notes": list(division.notes),
+            **({} if own_nll is None or np.isnan(own_nll).all() else {"own_nll": float(np.nanmean(own_nll))}),
+            **({"learning_curve": fitted.learning_curve()} if isinstance(fitted, Learned) else {}),
         },
     )
+
+
+def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
+    """(N,) negative log density under the model itself, mean over observed steps [nat]; None if it has no density."""
+    if not isinstance(fitted, HasDensity):
+        return None
+    per_step = fitted.step_log_likelihood(test)
+    known = ~np.isnan(per_step)
+    total = np.where(known, per_step, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), -total / np.maximum(known.sum(axis=1), 1), np.nan)
+
+
+def _placed(recipe: GapPredictor, context: CellContext, what: str) -> GapPredictor:
+    """The recipe on the device of the run, telling how far its training is."""
+    device = str(context.settings.get("device", "cpu"))
+    return placed(recipe, TrainingPlace(device=device, tell=lambda line: context.tell(f"{what}: {line}")))
 
 
 def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSamples:
@@ -163,7 +183,7 @@ def _conditional_paths(
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
     params = cell.params
     name = params["conversion"]["paths"]
-    recipe = recipe_for(name, profile)
+    recipe = _placed(recipe_for(name, profile), context, f"{label} paths of {cell.label()}")
     scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion")
     by_split = profile.conditional_training == "training"
     description = {
@@ -209,11 +229,14 @@ def _names(cell: Cell) -> tuple[str, ...]:
     return tuple(str(params[key]) for key in ("dataset", "t0", "n_input", "split", "repetition", "model"))
 
 
-def _per_sample(test: GapSamples, prediction: Prediction, values: list[MetricValue]) -> pl.DataFrame:
+def _per_sample(
+    test: GapSamples, prediction: Prediction, values: list[MetricValue], more: Mapping[str, FloatArray]
+) -> pl.DataFrame:
     columns: dict[str, Any] = {
         "sample_id": pl.Series(test.inputs.sample_id.tolist(), dtype=pl.String),
         "accepted": test.truth.accepted,
         "p": to_probability(prediction, test.inputs.boundary).p,
     }
     columns |= {value.metric: value.per_sample for value in values if value.per_sample is not None}
+    columns |= more
     return pl.DataFrame(columns)

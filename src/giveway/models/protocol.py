@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from giveway.core.arrays import FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapInputs, GapSamples
 
@@ -101,6 +102,15 @@ class TrainingPlace:
     device: str = "cpu"
     folder: Path | None = None
     tell: Callable[[str], None] | None = None
+
+
+@runtime_checkable
+class HasDensity(Protocol):
+    """A fitted model that knows the density of what happened, not only paths drawn from it."""
+
+    def step_log_likelihood(self, samples: GapSamples) -> FloatArray:
+        """(N, S) log density of each observed position of T [log 1/m^2]; NaN where it was not observed."""
+        ...
 
 
 HERE = TrainingPlace()

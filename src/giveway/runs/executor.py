@@ -7,7 +7,7 @@ store it can reach and returns a small outcome. Engines differ only in where the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -38,6 +38,10 @@ class Job:
     attempt: int = 1
 
 
+def say_nothing(text: str) -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellContext:
     """What an evaluation may use besides its cell.
@@ -45,10 +49,12 @@ class CellContext:
     Attributes:
         artifacts: inputs shared between cells, built once.
         settings: see :class:`Job`.
+        tell: called with a short line about how far a long evaluation is; may be called often.
     """
 
     artifacts: Artifacts
     settings: Mapping[str, Any]
+    tell: Callable[[str], None] = say_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from types import TracebackType
@@ -26,6 +27,10 @@ class Progress(Protocol):
         """A line that must be seen."""
         ...
 
+    def hear(self, text: str) -> None:
+        """How far a worker is with its cell; from another thread, and only the latest matters."""
+        ...
+
     def __enter__(self) -> Progress: ...
 
     def __exit__(
@@ -43,6 +48,9 @@ class SilentProgress:
         """Nothing."""
 
     def say(self, text: str) -> None:
+        """Nothing."""
+
+    def hear(self, text: str) -> None:
         """Nothing."""
 
     def __enter__(self) -> SilentProgress:
@@ -67,6 +75,7 @@ class LineProgress(SilentProgress):
         self._every_s = every_s
         self._total = self._skipped = 0
         self._began = self._last = 0.0
+        self._heard = -math.inf
 
     def start(self, *, total: int, skipped: int, workers: int) -> None:
         """One line with the amount of work."""
@@ -85,6 +94,12 @@ class LineProgress(SilentProgress):
             return
         self._last = now
         self.say(describe(done, failed, self._skipped, self._total, now - self._began) + (f"  {current}" * (not over)))
+
+    def hear(self, text: str) -> None:
+        """A line now and then."""
+        if time.monotonic() - self._heard >= self._every_s:
+            self._heard = time.monotonic()
+            self.say(text)
 
     def say(self, text: str) -> None:
         """Write and flush, so that a log file can be followed."""
@@ -130,6 +145,10 @@ class BarProgress(SilentProgress):
             failed=f"{failed} failed" if failed else "",
             current=current[:60],
         )
+
+    def hear(self, text: str) -> None:
+        """Behind the bar."""
+        self._bar.update(self._task, current=text[-90:])
 
     def say(self, text: str) -> None:
         """A line above the bar."""

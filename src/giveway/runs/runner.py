@@ -25,6 +25,7 @@ from giveway.runs.progress import Progress, SilentProgress
 from giveway.runs.provenance import code_version, machine
 from giveway.runs.records import FailedCell
 from giveway.runs.store import Store
+from giveway.runs.telling import listening
 from giveway.runs.worker import load_function
 
 Rerun = Literal["missing", "failed", "all"]
@@ -157,6 +158,7 @@ class _Session:
         failures = dict(self.kept_failures)
         with (
             self._log() as log,
+            listening(self.store.root, self.report),
             _interruptible(self.control, self.report),
             _closing(self.engine, jobs, self.control) as outcomes,
         ):

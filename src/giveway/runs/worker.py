@@ -14,10 +14,11 @@ from typing import Any, cast
 from giveway.core.errors import ConfigError
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
-from giveway.runs.executor import CellContext, Job, Outcome
+from giveway.runs.executor import CellContext, Job, Outcome, say_nothing
 from giveway.runs.files import DiskFullError
 from giveway.runs.records import Encoded, encode_result, failure_of
 from giveway.runs.store import Store
+from giveway.runs.telling import Teller
 
 Evaluation = Callable[[Cell, CellContext], CellResult]
 
@@ -76,7 +77,8 @@ def _evaluate(job: Job) -> Encoded | None:
     store = None if job.store is None else _open(job.store)
     artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
     began = time.perf_counter()
-    result = evaluate(job.cell, CellContext(artifacts=artifacts, settings=job.settings))
+    tell = say_nothing if store is None else Teller(store.root)
+    result = evaluate(job.cell, CellContext(artifacts=artifacts, settings=job.settings, tell=tell))
     if not isinstance(result, CellResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"{job.function} returned {type(result).__name__}, not a CellResult")
     encoded = encode_result(job.cell, result)

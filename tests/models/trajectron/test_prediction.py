@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from giveway.core.samples import AcceptanceBoundary
-from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.checkpoint import TrainingState
+from giveway.models.trajectron.config import SMALL, TrajectronConfig
 from giveway.models.trajectron.dynamics import integrate, log_density, propagate
 from giveway.models.trajectron.features import build_features, motion_states
 from giveway.models.trajectron.network import TrajectronNetwork
-from giveway.models.trajectron.predictor import Trajectron
+from giveway.models.trajectron.predictor import FittedTrajectron, Trajectron
 from giveway.models.trajectron.sampling import sample_paths
 from giveway.testing.predictors import check_predictor
 
@@ -159,39 +160,82 @@ def test_it_keeps_the_contract_of_predictors(standardize):
     check_predictor(Trajectron(config=replace(TINY, standardize=standardize, mode_per_path=standardize)))
 
 
+QUICK = replace(SMALL, updates=150, num_modes=4, learning_rate_decay=0.97, log_p_max=12.0)
+
+
 @pytest.mark.slow
 def test_displacement_vanishes_on_straight_constant_speed_data(straight):
-    fitted = Trajectron(config=TrajectronConfig(epochs=60)).fit(straight(400), np.random.default_rng(0))
     test = straight(100, seed=5)
-    paths = fitted.predict(test.inputs, np.random.default_rng(1)).xy
-    error = np.linalg.norm(paths - test.truth.future_xy[:, None], axis=-1).mean()
-    assert error < 0.3
+
+    def error(config):
+        fitted = Trajectron(config=config).fit(straight(300), np.random.default_rng(0))
+        paths = fitted.predict(test.inputs, np.random.default_rng(1)).xy
+        return np.linalg.norm(paths - test.truth.future_xy[:, None], axis=-1).mean()
+
+    little, much = error(replace(QUICK, updates=30)), error(QUICK)
+    assert much < 0.3
+    assert much < little / 4
+
+
+def bimodal(straight, num, seed):
+    """Half of the cars accelerate and half brake, with noise in the controls; and the entropy of their positions.
+
+    The density of a position is a mixture of two bivariate normal ones; its entropy is estimated by the mean of the
+    true log density over the drawn positions, and summed over the steps.
+    """
+    steps, accel, sigma_w, sigma_a = 10, 3.0, 0.3, 1.0
+    samples = straight(num, num_steps=steps, seed=seed)
+    rng = np.random.default_rng(seed + 100)
+    start = torch.as_tensor(samples.inputs.xy[:, 1, -1])
+    speed = torch.as_tensor(-np.diff(samples.inputs.xy[:, 1, -2:, 1])[:, 0] / 0.2)
+    heading = torch.full_like(speed, -np.pi / 2)
+    mode = np.where(rng.random(num) < 0.5, accel, -accel)
+    turn = torch.as_tensor(rng.normal(0, sigma_w, (num, steps)))
+    drawn = torch.as_tensor(mode[:, None] + rng.normal(0, sigma_a, (num, steps)))
+    truth = integrate(turn, drawn, heading, speed, start, 0.2)
+    samples.truth.future_xy[:] = truth.numpy()
+    one = torch.ones(num, steps, dtype=torch.float64)
+    modes = [
+        log_density(
+            propagate(0 * one, a * one, sigma_w * one, sigma_a * one, 0 * one, heading, speed, start, 0.2), truth
+        )
+        for a in (accel, -accel)
+    ]
+    density = torch.logsumexp(torch.stack(modes), dim=0) - np.log(2)
+    return samples, -density.sum(dim=-1).mean().item()
 
 
 @pytest.mark.slow
 def test_likelihood_of_a_known_bimodal_toy_is_near_its_entropy(straight):
-    """Half of the cars accelerate and half brake, with noise in the controls: the true density is known."""
-    steps, accel, sigma_w, sigma_a = 5, 2.0, 0.05, 0.5
-    samples = straight(2500, num_steps=steps)
-    rng = np.random.default_rng(0)
-    start = torch.as_tensor(samples.inputs.xy[:, 1, -1])
-    speed = torch.as_tensor(-np.diff(samples.inputs.xy[:, 1, -2:, 1])[:, 0] / 0.2)
-    heading = torch.full_like(speed, -np.pi / 2)
-    mode = np.where(rng.random(2500) < 0.5, accel, -accel)
-    turn = torch.as_tensor(rng.normal(0, sigma_w, (2500, steps)))
-    drawn = torch.as_tensor(mode[:, None] + rng.normal(0, sigma_a, (2500, steps)))
-    truth = integrate(turn, drawn, heading, speed, start, 0.2)
-    samples.truth.future_xy[:] = truth.numpy()
-    shape = torch.ones(2500, steps, dtype=torch.float64)
-    modes = [
-        log_density(
-            propagate(0 * shape, a * shape, sigma_w * shape, sigma_a * shape, 0 * shape, heading, speed, start, 0.2),
-            truth,
-        ).sum(dim=-1)
-        for a in (accel, -accel)
-    ]
-    entropy = -(torch.logsumexp(torch.stack(modes), dim=0) - np.log(2))[2000:].mean().item()
-    config = TrajectronConfig(epochs=40, log_p_max=20.0)
-    fitted = Trajectron(config=config).fit(samples.take(slice(0, 2000)), np.random.default_rng(0))
-    nll = -fitted.log_likelihood(samples.take(slice(2000, 2500))).mean()
+    samples, _ = bimodal(straight, 1500, 0)
+    test, entropy = bimodal(straight, 500, 1)
+    config = replace(
+        SMALL,
+        updates=180,
+        learning_rate_decay=0.985,
+        annealing=1.0,
+        log_p_max=20.0,
+        dropout=0.0,
+        prior_dropout=0.0,
+        mode_spread=10.0,
+    )
+    fitted = Trajectron(config=config).fit(samples, np.random.default_rng(0))
+    nll = -fitted.step_log_likelihood(test).sum(axis=1).mean()
     assert nll == pytest.approx(entropy, rel=0.05)
+    assert np.isfinite(fitted.log_likelihood(test)).all()
+
+
+def test_path_and_step_likelihood_agree_for_a_single_step(straight, network):
+    samples = straight(5)
+    samples.truth.num_observed[:] = [1, 1, 1, 0, 20]
+    fitted = FittedTrajectron(
+        info=Trajectron().info,
+        network=network,
+        state=TrainingState(config=TINY, dt_s=0.2, seed=0, epoch=0, iteration=0, history=()),
+    )
+    path, step = fitted.log_likelihood(samples), fitted.step_log_likelihood(samples)
+    np.testing.assert_allclose(path[:3], step[:3, 0], atol=1e-6)
+    assert np.isnan(path[3])
+    assert np.isnan(step[3]).all()
+    assert np.isnan(step[:3, 1:]).all()
+    assert path[4] != pytest.approx(step[4].sum())

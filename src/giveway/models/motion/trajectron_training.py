@@ -29,7 +29,7 @@ from giveway.models.trajectron.features import to_network
 
 if TYPE_CHECKING:
     from giveway.models.trajectron.checkpoint import EpochReport
-    from giveway.models.trajectron.training import TrainingSet
+    from giveway.models.trajectron.training import Progress, TrainingSet
 
 MOTION = TrajectronConfig(
     epochs=12,
@@ -62,29 +62,19 @@ def train_trajectron(
         PredictionError: if a window has positions that are not finite.
     """
     try:
-        from giveway.models.trajectron.training import spoken, train_on
+        from giveway.models.trajectron.training import train_on
     except ImportError as error:
         raise MissingDependencyError("torch", extra="learn", purpose="training a predictor") from error
     config = replace(MOTION, epochs=options.epochs or MOTION.epochs, patience=options.patience)
     data, judge = (_training_set(part, config) for part in (windows, held_out))
     folder = out.parent / f".{out.stem}-{_digest(windows, config, options.seed)}.training"
-    progress = None
-    if on_step is not None:
-        say = on_step
-
-        def progress(report: EpochReport, total: int) -> None:
-            line(report, total)
-            say(report.epoch, total, lines[-1])
-
-        lines: list[str] = []
-        line = spoken(lines.append)
     network, state = train_on(
         data,
         config,
         seed=options.seed,
         device=options.device,
         folder=folder,
-        progress=progress,
+        progress=_progress(on_step),
         held_out=judge if judge.length.size else None,
     )
     tensors = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
@@ -95,6 +85,21 @@ def train_trajectron(
         loss=[report.loss for report in state.history],
         validation_ade_m=[report.validation_ade_m for report in state.history],
     )
+
+
+def _progress(on_step: Callable[[int, int, str], None] | None) -> Progress | None:
+    from giveway.models.trajectron.training import spoken
+
+    if on_step is None:
+        return None
+    said: list[str] = []
+    speak = spoken(said.append)
+
+    def step(report: EpochReport, total: int) -> None:
+        speak(report, total)
+        on_step(report.epoch, total, said.pop())
+
+    return step
 
 
 def save_trajectron(path: Path, tensors: dict[str, FloatArray], config: TrajectronConfig) -> None:

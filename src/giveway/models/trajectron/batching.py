@@ -52,3 +52,9 @@ def epoch_batches(length: IntArray, batch_size: int, rng: np.random.Generator) -
             yield BatchPlan(index=rng.choice(members, batch_size, replace=False), num_steps=steps)
         elif rng.random() < members.size / batch_size:
             yield BatchPlan(index=rng.choice(members, batch_size, replace=True), num_steps=steps)
+
+
+def expected_batches(length: IntArray, batch_size: int) -> float:
+    """Mean number of batches of an epoch of :func:`epoch_batches`."""
+    counts = np.unique(length[length > 1], return_counts=True)[1]
+    return float(np.where(counts >= batch_size, counts // batch_size, counts / batch_size).sum())

@@ -20,7 +20,9 @@ class TrajectronConfig:
             boundary lies; False feeds raw scenario coordinates (`paper`). Switch ``tpp-standardise``.
         mode_per_path: one latent value per sampled path; False draws a component anew for every step (`paper`).
             Switch ``tpp-mode``.
-        epochs: passes over the training samples.
+        epochs: passes over the training samples, at most.
+        updates: whole epochs until about so many updates are done, whatever the number of samples; 0 leaves it to
+            ``epochs``.
         batch_size: samples per update.
         num_modes: K, values of the categorical latent variable.
         history_size: hidden size of history, edge and influence encoders.
@@ -37,6 +39,9 @@ class TrajectronConfig:
         log_sigma_max: bound on the log standard deviation of a control.
         radius_vehicle_m: attention radius for vehicles.
         radius_vulnerable_m: attention radius for pedestrians and cyclists.
+        mode_spread: factor on the initial weights of the latent value in the decoder. With 1, the usual start, modes
+            begin close together and may end as one wide Gaussian; about 10 keeps apart what is known to be of several
+            kinds, at the price of unlikely modes that die out slowly.
         annealing: factor on the time scales of the two schedules in updates; 1 as published, less for short training.
         validation_share: share of the training samples that is held out to tell how well training goes; 0 for none.
         patience: end training when the error on held-out samples did not improve for so many epochs, and keep the best
@@ -46,6 +51,7 @@ class TrajectronConfig:
     standardize: bool = True
     mode_per_path: bool = True
     epochs: int = 200
+    updates: int = 0
     batch_size: int = 50
     num_modes: int = 25
     history_size: int = 32
@@ -62,6 +68,7 @@ class TrajectronConfig:
     log_sigma_max: float = 40.0
     radius_vehicle_m: float = 150.0
     radius_vulnerable_m: float = 25.0
+    mode_spread: float = 1.0
     annealing: float = 1.0
     validation_share: float = 0.0
     patience: int = 0
@@ -115,6 +122,16 @@ PAPER = TrajectronConfig(standardize=False, mode_per_path=False)
 
 CLEAN = TrajectronConfig()
 """Standardized inputs, one latent value per path."""
+
+SMALL = TrajectronConfig(
+    updates=250,
+    num_modes=8,
+    decoder_size=32,
+    learning_rate=0.01,
+    learning_rate_decay=0.988,
+    annealing=0.2,
+)
+"""A smaller decoder, eight modes and 250 updates with schedules to match: seconds instead of an hour per training."""
 
 
 def kl_weight(iteration: int, annealing: float = 1.0) -> float:

@@ -94,6 +94,9 @@ class TrajectronNetwork(nn.Module):
         self.first_control = nn.Linear(NODE_STATES, 2)
         self.head = nn.Linear(hidden, 5)
         self.heading = nn.Linear(x_size + 1, 1)
+        with torch.no_grad():
+            self.decoder.weight_ih[:, :modes] *= config.mode_spread
+            self.decoder_start.weight[:, :modes] *= config.mode_spread
 
     def encode(self, batch: Batch) -> Tensor:
         """(N, X) encoding x of past and surroundings."""

@@ -79,11 +79,10 @@ def training_objective(
     return Objective(loss=loss, log_likelihood=likelihood, kl=kl, information=information)
 
 
-def log_likelihood(network: TrajectronNetwork, batch: Batch, future: Tensor, observed: Tensor, dt_s: float) -> Tensor:
-    """(N,) log density of the true positions under the model, modes weighted by the prior.
-
-    The latent value holds for a whole path: ``log sum_k p_k prod_t p(y_t | k)``, where the densities of the steps are
-    the marginal ones of each mode.
+def mode_log_density(
+    network: TrajectronNetwork, batch: Batch, future: Tensor, observed: Tensor, dt_s: float
+) -> tuple[Tensor, Tensor]:
+    """(N, K) log prior and (N, K, T) log density of the true positions under each mode, 0 where not observed.
 
     Args:
         network: in evaluation mode.
@@ -97,5 +96,4 @@ def log_likelihood(network: TrajectronNetwork, batch: Batch, future: Tensor, obs
     controls = network.decode(batch, x, future.shape[1], sample=False)
     safe = torch.where(observed[..., None], future, torch.zeros_like(future))
     per_mode = step_log_density(controls, batch, safe, dt_s)
-    per_path = torch.where(observed[:, None], per_mode, torch.zeros_like(per_mode)).sum(dim=-1)
-    return torch.logsumexp(per_path + log_p, dim=-1)
+    return log_p, torch.where(observed[:, None], per_mode, torch.zeros_like(per_mode))

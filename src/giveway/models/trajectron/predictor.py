@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
 from giveway.core.samples import GapInputs, GapSamples
 from giveway.models.protocol import HERE, PredictorInfo, TrainingPlace
 from giveway.models.torch_device import device_named
 from giveway.models.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
-from giveway.models.trajectron.config import CLEAN, PAPER, TrajectronConfig
+from giveway.models.trajectron.config import CLEAN, PAPER, SMALL, TrajectronConfig
 from giveway.models.trajectron.features import build_features, to_network
 from giveway.models.trajectron.network import Batch, TrajectronNetwork
-from giveway.models.trajectron.objective import log_likelihood
+from giveway.models.trajectron.objective import mode_log_density
 from giveway.models.trajectron.sampling import sample_paths
 from giveway.models.trajectron.training import Progress, spoken, train
 
@@ -52,20 +52,34 @@ class FittedTrajectron:
         return PathSet(xy=sample_paths(self.network, inputs, root, device=self.device), dt_s=inputs.dt_s)
 
     def log_likelihood(self, samples: GapSamples) -> FloatArray:
-        """(N,) log density of what happened, over the observed steps; NaN where none was observed."""
+        """(N,) log density of the observed path: ``log sum_k p_k prod_t p(y_t | k)``; NaN where none was observed.
+
+        The latent value holds for the whole path; given it, the steps enter with their marginal densities as if they
+        were independent, as in training.
+        """
+        log_p, per_mode, observed = self._densities(samples)
+        value = np.logaddexp.reduce(log_p + per_mode.sum(axis=-1), axis=-1)
+        return np.where(observed.any(axis=1), value, np.nan)
+
+    def step_log_likelihood(self, samples: GapSamples) -> FloatArray:
+        """(N, S) log density of each observed position: ``log sum_k p_k p(y_t | k)``; NaN where it was not observed."""
+        log_p, per_mode, observed = self._densities(samples)
+        return np.where(observed, np.logaddexp.reduce(log_p[..., None] + per_mode, axis=1), np.nan)
+
+    def _densities(self, samples: GapSamples) -> tuple[FloatArray, FloatArray, BoolArray]:
         features = build_features(samples.inputs, self.network.config)
         future = to_network(samples.truth.future_xy, features)
         observed = np.arange(future.shape[1]) < samples.truth.num_observed[:, None]
         device = torch.device(self.device)
         with torch.inference_mode():
-            value = log_likelihood(
+            log_p, per_mode = mode_log_density(
                 self.network,
                 Batch.of(features, device),
                 torch.as_tensor(np.nan_to_num(future), dtype=torch.float32, device=device),
                 torch.as_tensor(observed, device=device),
                 samples.inputs.dt_s,
             )
-        return np.where(samples.truth.num_observed > 0, value.double().cpu().numpy(), np.nan)
+        return log_p.double().cpu().numpy(), per_mode.double().cpu().numpy(), observed
 
     def learning_curve(self) -> list[dict[str, float | None]]:
         """Epoch, loss and error on held-out samples, epoch by epoch."""
@@ -137,7 +151,7 @@ TPP = Trajectron()
 TPP_PAPER = Trajectron(name="TPP_paper", config=PAPER)
 """Trajectron++ as published: raw coordinates, a latent component per step."""
 
-TPP_SMALL = Trajectron(name="TPP_small", config=TrajectronConfig(epochs=20))
-"""A tenth of the published training; for demonstrations and quick looks."""
+TPP_SMALL = Trajectron(name="TPP_small", config=SMALL)
+"""A small decoder, trained for seconds; for demonstrations, quick looks and laptops."""
 
 __all__ = ["NUM_PATHS", "TPP", "TPP_PAPER", "TPP_SMALL", "FittedTrajectron", "Trajectron"]

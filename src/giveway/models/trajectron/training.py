@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
 from giveway.models.torch_device import device_named
 from giveway.models.torch_threads import one_torch_thread
-from giveway.models.trajectron.batching import epoch_batches, training_length
+from giveway.models.trajectron.batching import epoch_batches, expected_batches, training_length
 from giveway.models.trajectron.checkpoint import (
     BestWeights,
     EpochReport,
@@ -159,9 +160,10 @@ def train_on(
     learning, held_out = _held_out(data, config, seed) if held_out is None else (data, held_out)
     best = BestWeights(folder if config.patience else None, config.patience)
     optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
-    if state.epoch > 0 and folder is not None and state.epoch < config.epochs:
+    epochs = _num_epochs(learning, config)
+    if state.epoch > 0 and folder is not None and state.epoch < epochs:
         restore_optimizer(folder, optimizer)
-    for epoch in range(state.epoch + 1, config.epochs + 1):
+    for epoch in range(state.epoch + 1, epochs + 1):
         if best.is_over(state.history):
             break
         report = _epoch(network, optimizer, learning, epoch, state.iteration, seed, where)
@@ -172,10 +174,17 @@ def train_on(
         if folder is not None:
             save_checkpoint(folder, network, state, optimizer)
         if progress is not None:
-            progress(report, config.epochs)
+            progress(report, epochs)
     best.restore(network, state.history)
     network.eval()
     return network, state
+
+
+def _num_epochs(data: TrainingSet, config: TrajectronConfig) -> int:
+    if config.updates == 0:
+        return config.epochs
+    per_epoch = expected_batches(data.length, config.batch_size)
+    return min(config.epochs, math.ceil(config.updates / per_epoch)) if per_epoch > 0 else config.epochs
 
 
 def _held_out(data: TrainingSet, config: TrajectronConfig, seed: int) -> tuple[TrainingSet, TrainingSet | None]:
