@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from giveway.cli.gaps_explain import explain
+from giveway.cli.gaps_figures import calibration, learning
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
 from giveway.cli.pairs import pairs_from, switches_from
@@ -30,6 +31,8 @@ app.command("table")(table)
 app.command("figure")(figure)
 app.command("compare")(compare)
 app.command("explain")(explain)
+app.command("learning")(learning)
+app.command("calibration")(calibration)
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 PROFILE = typer.Option("clean", "--profile", help="clean (corrected) or paper (as published).")

@@ -21,7 +21,14 @@ BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#8a9097"
 def learning_curve(
     loss: Sequence[float], validation_ade_m: Sequence[float | None], path: Path, *, title: str = ""
 ) -> None:
-    """Draw training loss and validation error against epochs.
+    """Draw training loss and validation error of one training; see :func:`learning_curves`."""
+    learning_curves([loss], [validation_ade_m], path, title=title)
+
+
+def learning_curves(
+    loss: Sequence[Sequence[float]], validation_ade_m: Sequence[Sequence[float | None]], path: Path, *, title: str = ""
+) -> None:
+    """Draw training loss and validation error against epochs, a line per training.
 
     Args:
         loss: mean training loss of each epoch.
@@ -32,18 +39,20 @@ def learning_curve(
     Raises:
         EmptySelectionError: without a single epoch.
     """
-    if not loss:
+    if not any(loss):
         raise EmptySelectionError("no epoch to draw", where=path, hint="train for at least one epoch")
     figure = _figure()
     axes: Any = figure.add_subplot()
-    epochs = np.arange(1, len(loss) + 1)
-    axes.plot(epochs, loss, color=BLUE)
+    faint = 1.0 if len(loss) == 1 else 0.4
+    for values in loss:
+        axes.plot(np.arange(1, len(values) + 1), values, color=BLUE, alpha=faint)
     axes.set_xlabel("epoch")
     axes.set_ylabel("training loss", color=BLUE)
-    known = [(e, v) for e, v in zip(epochs, validation_ade_m, strict=True) if v is not None]
-    if known:
+    known = [[(e, v) for e, v in enumerate(values, 1) if v is not None] for values in validation_ade_m]
+    if any(known):
         second = axes.twinx()
-        second.plot([e for e, _ in known], [v for _, v in known], color=ORANGE, linestyle="--")
+        for points in known:
+            second.plot([e for e, _ in points], [v for _, v in points], color=ORANGE, linestyle="--", alpha=faint)
         second.set_ylabel("validation ADE [m]", color=ORANGE)
         second.set_ylim(bottom=0)
     axes.set_title(title)

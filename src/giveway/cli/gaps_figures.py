@@ -1,0 +1,119 @@
+"""``giveway gaps learning | calibration``: pictures of how models learned and whether their probabilities hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from giveway.cli.output import print_json
+from giveway.core.errors import EmptySelectionError
+
+if TYPE_CHECKING:
+    from giveway.runs import Store
+
+STORE = typer.Argument(..., help="Result store of a benchmark run.")
+MODEL: str | None = typer.Option(None, "--model", help="Only this model.")
+DATASET: str | None = typer.Option(None, "--dataset", help="Only this dataset.")
+TIME: str | None = typer.Option(None, "--t0", help="initial, constant or critical.")
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+
+
+def learning(
+    store: Path = STORE,
+    out: Path | None = typer.Option(None, "--out", "-o", help="Picture of the curves, .png, .pdf or .svg."),
+    model: str | None = MODEL,
+    dataset: str | None = DATASET,
+    t0: str | None = TIME,
+    as_json: bool = AS_JSON,
+) -> None:
+    """How training went: epochs, loss, error on held-out samples and own NLL per cell, and a learning curve."""
+    from giveway.reports.learning import learning_curves
+    from giveway.runs import Store
+
+    rows: list[dict[str, Any]] = []
+    curves: list[list[dict[str, float | None]]] = []
+    for key, params in _cells(Store(store), {"model": model, "dataset": dataset, "t0": t0}):
+        info = Store(store).read(key).info
+        if "learning_curve" not in info:
+            continue
+        curve = info["learning_curve"]
+        curves.append(curve)
+        names = ("model", "dataset", "t0", "n_input", "split", "repetition")
+        last = curve[-1] if curve else {"loss": None, "validation_ade_m": None}
+        rows.append(
+            {name: params[name] for name in names}
+            | {"epochs": len(curve), "loss": last["loss"], "validation_ade_m": last["validation_ade_m"]}
+            | {"own_nll": info.get("own_nll")}
+        )
+    if not rows:
+        raise EmptySelectionError(
+            "no trained network among these cells",
+            where=store,
+            found=f"model {model or 'any'}, dataset {dataset or 'any'}, t0 {t0 or 'any'}",
+            hint="giveway gaps run with T++ or TPP_small among the models",
+        )
+    if out is not None:
+        learning_curves(
+            [[float(e["loss"] or 0.0) for e in curve] for curve in curves],
+            [[e["validation_ade_m"] for e in curve] for curve in curves],
+            out,
+            title=", ".join(sorted({f"{row['model']} on {row['dataset']}" for row in rows})),
+        )
+    if as_json:
+        print_json({"ok": True, "out": out, "cells": rows})
+        return
+    for row in rows:
+        where = " ".join(str(row[name]) for name in ("model", "dataset", "t0", "split", "repetition"))
+        shown = [f"{row['epochs']} epochs", f"loss {_number(row['loss'])}"]
+        shown += [] if row["validation_ade_m"] is None else [f"validation ADE {row['validation_ade_m']:.3f} m"]
+        shown += [] if row["own_nll"] is None else [f"own NLL {row['own_nll']:.3f} nat per step"]
+        typer.echo(f"{where}: {', '.join(shown)}")
+    if out is not None:
+        typer.echo(f"figure written to {out}")
+
+
+def calibration(
+    store: Path = STORE,
+    out: Path = typer.Option(..., "--out", "-o", help="Picture, .png, .pdf or .svg."),
+    model: str = typer.Option(..., "--model", help="Whose probabilities."),
+    dataset: str | None = DATASET,
+    t0: str | None = TIME,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Observed against predicted acceptance, over the test samples of all random splits."""
+    import numpy as np
+
+    from giveway.reports.learning import calibration_plot
+    from giveway.runs import Store
+
+    opened = Store(store)
+    wanted = {"model": model, "dataset": dataset, "t0": t0, "split": "random"}
+    frames = [opened.read_samples(key) for key, _ in _cells(opened, wanted)]
+    found = [frame for frame in frames if frame is not None and "p" in frame.columns]
+    if not found:
+        raise EmptySelectionError("no predictions of this model in the store", where=store, found=model)
+    accepted = np.concatenate([frame["accepted"].to_numpy() for frame in found])
+    p = np.concatenate([frame["p"].to_numpy() for frame in found])
+    calibration_plot(accepted, p, out, title=f"{model}, {len(p)} predictions in {len(found)} splits")
+    if as_json:
+        print_json({"ok": True, "out": out, "predictions": len(p), "cells": len(found)})
+    else:
+        typer.echo(f"figure written to {out}")
+
+
+def _cells(store: Store, wanted: dict[str, str | None]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Keys and parameters of the cells that agree with all given values."""
+    from giveway.runs import collect
+
+    frame = collect(store)
+    names = [name for name in ("model", "dataset", "t0", "n_input", "split", "repetition") if name in frame.columns]
+    for row in frame.select("key", *names).unique(maintain_order=True).iter_rows(named=True):
+        if all(value is None or str(row.get(name)) == value for name, value in wanted.items()):
+            yield row["key"], row
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
