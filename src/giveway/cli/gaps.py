@@ -85,7 +85,9 @@ def extract(
 def run(
     spec: Path | None = typer.Argument(None, help="TOML file; or use --preset."),
     out: Path = typer.Option(..., "--out", "-o", help="Result store; run again to resume."),
-    preset_name: str | None = typer.Option(None, "--preset", help="quick, experiment-1, experiment-2 or experiment-3."),
+    preset_name: str | None = typer.Option(
+        None, "--preset", help="quick, demo, experiment-1, experiment-2 or experiment-3."
+    ),
     root: list[str] = typer.Option([], "--root", help="Data root, DATASET=FOLDER; may be repeated."),
     profile: str | None = typer.Option(None, "--profile", help="clean or paper; overrides the specification."),
     switch: list[str] = SWITCH,

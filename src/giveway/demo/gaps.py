@@ -19,7 +19,7 @@ TABLES = (("auc", "constant"), ("ade", "constant"))
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / "gaps" / "results"
     store = Store(folder, create=True)
-    planned = plan_run(preset("quick", seed=seed), store, {})
+    planned = plan_run(preset("demo", seed=seed), store, {})
     summary = run_benchmark(planned, store, executor=ProcessExecutor())
     frame = collect(store)
     figure = Path("gaps") / "figure.png"
@@ -30,7 +30,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             text=f"{summary.done + summary.skipped} of {summary.total} cells (model, dataset, prediction time, split). "
             "Short marks are random splits, the long one their mean, a cross the critical split. The drivers are "
             "synthetic: the numbers say nothing about people.",
-            command="giveway gaps run --preset quick --out results && giveway gaps figure results --out figure.png",
+            command="giveway gaps run --preset demo --out results && giveway gaps figure results --out figure.png",
             image=figure,
         )
     ]

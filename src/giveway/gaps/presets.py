@@ -30,6 +30,18 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_class": 5,
         "synthetic": {"lgap": {"count": 300}, "round": {"count": 2, "minutes": 8}, "leeds": {"count": 12}},
     },
+    "demo": {
+        "datasets": ["lgap", "round_2v"],
+        "t0": ["constant"],
+        "n_input": [2],
+        "n_input_max": 2,
+        "splits": {"random": 3, "critical": 1},
+        "models": ["LR_1D", "DDM", "CV", "CM_AIJ11", "TPP_small"],
+        "min_samples": 40,
+        "min_class": 5,
+        "switches": {"commotions_evaluations": 80},
+        "synthetic": {"lgap": {"count": 300}, "round": {"count": 1, "minutes": 8}},
+    },
     "experiment-1": {
         "datasets": ["lgap", "round_2v", "leeds_2v"],
         "n_input": [2],
