@@ -1,0 +1,379 @@
+"""What a step was worth and whether it ended the episode; compiled.
+
+The order matters: contacts and the road first, then who caused what, then the terms of the reward.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from giveway.core.arrays import BoolArray, FloatArray
+from giveway.generate.environment.arrays import (
+    DT_S,
+    HISTORY,
+    PAST_D,
+    PAST_HEADING,
+    PAST_ON,
+    PAST_S,
+    PAST_SPEED,
+    PAST_X,
+    PAST_Y,
+    Fact,
+    Given,
+    Moving,
+    Naturalness,
+    Results,
+    RewardMode,
+    Rules,
+)
+from giveway.generate.environment.careful import could_be_avoided
+from giveway.generate.environment.contact import blame, boxes_touch, in_one_lane, touched_side
+from giveway.generate.environment.lanes import farthest_outside
+from giveway.generate.environment.legacy import FINISH, legacy_reward, stage_of
+from giveway.generate.environment.natural import naturalness
+from giveway.generate.environment.safety import escape_ratio, time_to_collision, update_culpable
+from giveway.generate.protocol import Fault, Outcome
+from giveway.generate.roads.road import RoadTables
+from giveway.planning.occupancy import lead_on_path
+from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
+
+RUNNING, TIME_OUT = int(Outcome.RUNNING), int(Outcome.TIME_OUT)
+EGO_ARRIVED, ALL_CARS_GONE = int(Outcome.EGO_ARRIVED), int(Outcome.ALL_CARS_GONE)
+TRAFFIC_COLLISION, CAPTURED = int(Outcome.TRAFFIC_COLLISION), int(Outcome.CAPTURED)
+COLLISION, EGO_OFF_ROAD, EGO_STANDSTILL = (
+    int(Outcome.COLLISION),
+    int(Outcome.EGO_OFF_ROAD),
+    int(Outcome.EGO_STANDSTILL),
+)
+EGO_PLANNER = int(Fault.EGO_PLANNER)
+FAULT_OFF_ROAD, FAULT_STANDSTILL = int(Fault.EGO_OFF_ROAD), int(Fault.EGO_STANDSTILL)
+CAR_REAR, CAR_LATERAL = int(Fault.CAR_REAR), int(Fault.CAR_LATERAL)
+LEGACY = int(RewardMode.LEGACY)
+MIN_TTC, IMPACT_SPEED, MIN_ESCAPE = int(Fact.MIN_TTC), int(Fact.IMPACT_SPEED), int(Fact.MIN_ESCAPE)
+INFEASIBLE, OFF_ROAD_STEPS = int(Fact.INFEASIBLE_STEPS), int(Fact.OFF_ROAD_STEPS)
+CULPABLE_STEPS, CAR_STEPS = int(Fact.CULPABLE_STEPS), int(Fact.CAR_STEPS)
+CULPRIT, NEAR_MISS = int(Fact.CULPRIT), int(Fact.NEAR_MISS)
+
+POTENTIAL_M = 30.0
+OFF_ROAD_M = 0.3
+"""A car is off the road when a corner is farther out than this."""
+STILL_MPS = 0.2
+FREE_AHEAD_M = 10.0
+ROUNDING = 1e-6
+
+
+@njit(cache=True, nogil=True)
+def potential_of(distance: FloatArray, present: BoolArray) -> float:
+    """Phi = -mean_i min(d_i, 30 m) / 30 m; a car that is gone counts as far away."""
+    total = 0.0
+    for c in range(distance.size):
+        total += min(distance[c], POTENTIAL_M) if present[c + 1] else POTENTIAL_M
+    return -total / (POTENTIAL_M * distance.size)
+
+
+@njit(cache=True, nogil=True)
+def _traffic_contacts(
+    w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray, guilty: BoolArray,
+    touched: BoolArray,
+) -> bool:  # fmt: skip
+    """Contacts that do not involve the ego: mark who took part and who is to blame (both, if unclear)."""
+    n = after.shape[0]
+    any_contact = False
+    for i in range(1, n):
+        for j in range(i + 1, n):
+            if not (moving.present[w, i] and moving.present[w, j]) or not boxes_touch(after[i], after[j]):
+                continue
+            any_contact = True
+            touched[i] = True
+            touched[j] = True
+            lane = moving.lane[w]
+            lies = in_one_lane(lane[i, 1], lane[i, 2], rules.size[i, 0], rules.size[i, 1], road.half_width)
+            side = touched_side(before[i], before[j], after[i], after[j])
+            verdict = blame(side, lies, moving.state[w, j, SPEED], lane[j, 2], moving.state[w, i, SPEED])
+            if verdict in (CAR_REAR, CAR_LATERAL):
+                guilty[j] = True
+            elif verdict <= EGO_PLANNER:
+                guilty[i] = True
+            else:
+                guilty[i] = True
+                guilty[j] = True
+    return any_contact
+
+
+@njit(cache=True, nogil=True)
+def _ego_contact(
+    w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray,
+    speed_before: FloatArray,
+) -> int:  # fmt: skip
+    """Index of a car that touches the ego, with fault and impact speed noted; -1 if none does.
+
+    If several cars touch at once, one for which the ego is to blame is named first.
+    """
+    hit = -1
+    for j in range(1, after.shape[0]):
+        if not moving.present[w, j] or not boxes_touch(after[0], after[j]):
+            continue
+        lane = moving.lane[w]
+        lies = in_one_lane(lane[0, 1], lane[0, 2], rules.size[0, 0], rules.size[0, 1], road.half_width)
+        side = touched_side(before[0], before[j], after[0], after[j])
+        verdict = blame(side, lies, speed_before[j], lane[j, 2], speed_before[0])
+        if hit < 0 or (verdict <= EGO_PLANNER and moving.fault[w] > EGO_PLANNER):
+            hit = j
+            moving.fault[w] = verdict
+            dvx = speed_before[0] * before[0, 2] - speed_before[j] * before[j, 2]
+            dvy = speed_before[0] * before[0, 3] - speed_before[j] * before[j, 3]
+            moving.facts[w, IMPACT_SPEED] = math.hypot(dvx, dvy)
+    return hit
+
+
+@njit(cache=True, nogil=True)
+def _watch_ego(w: int, road: RoadTables, rules: Rules, moving: Moving) -> None:
+    """Time to collision, near misses, and how long the ego has been standing for no reason."""
+    state = moving.state[w]
+    ttc, ahead, _ = time_to_collision(state, moving.present[w], rules.size, 0)
+    moving.facts[w, MIN_TTC] = min(moving.facts[w, MIN_TTC], ttc)
+    if ttc < rules.weights.near_miss_ttc_s and moving.culpable[w, 0, ahead] != 2:
+        moving.facts[w, NEAR_MISS] = 1.0
+    if state[0, SPEED] >= STILL_MPS:
+        moving.still[w] = 0
+        return
+    way = moving.way[w, 0]
+    path = road.path[road.first[way] : road.first[way] + road.count[way]]
+    now = np.empty((state.shape[0], 5))
+    for i in range(state.shape[0]):
+        now[i, 0] = state[i, X]
+        now[i, 1] = state[i, Y]
+        now[i, 2] = state[i, SPEED]
+        now[i, 3] = math.cos(state[i, HEADING])
+        now[i, 4] = math.sin(state[i, HEADING])
+    gap, _ = lead_on_path(
+        path, road.step[way], 0, moving.lane[w, 0, 0], now, moving.present[w], rules.size, 2.0 * FREE_AHEAD_M, 0.2
+    )
+    moving.still[w] = moving.still[w] + 1 if gap > FREE_AHEAD_M else 0
+
+
+@njit(cache=True, nogil=True)
+def _is_infeasible(w: int, i: int, rules: Rules, moving: Moving) -> bool:
+    """Whether the last step of a car broke one of the hard bounds."""
+    car, b = moving.state[w, i], rules.bounds
+    curvature = abs(curvature_of(car[STEER], rules.size[i, 0]))
+    jerk = abs(car[ACCEL] - moving.last_accel[w, i]) / DT_S
+    stopped = car[SPEED] == 0.0
+    return (
+        car[ACCEL] > b.max_accel_mps2 + ROUNDING
+        or car[ACCEL] < -b.max_brake_mps2 - ROUNDING
+        or (jerk > b.max_jerk_mps3 + ROUNDING and not stopped and moving.last_accel[w, i] != 0.0)
+        or curvature > b.max_curvature_pm + ROUNDING
+        or car[SPEED] * car[SPEED] * curvature > b.max_lateral_mps2 + ROUNDING
+    )
+
+
+@njit(cache=True, nogil=True)
+def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, hit: int, traffic_hit: bool) -> int:
+    """Outcome after the step; notes fault and avoidability of failures."""
+    if given.finding[w] != 0:
+        moving.fault[w] = EGO_PLANNER
+        moving.avoidable[w] = True
+        return given.finding[w]
+    if hit >= 0:
+        moving.facts[w, CULPRIT] = hit
+        moving.avoidable[w] = could_be_avoided(moving.history[w], moving.age[w], moving.way[w, 0], road, rules.size)
+        return COLLISION
+    ego = moving.state[w, 0]
+    on_way = moving.lane[w, 0, 0] < road.length[moving.way[w, 0]] - rules.size[0, 0]
+    if on_way and farthest_outside(road, ego[X], ego[Y], ego[HEADING], rules.size[0, 0], rules.size[0, 1]) > OFF_ROAD_M:
+        moving.fault[w] = FAULT_OFF_ROAD
+        moving.avoidable[w] = True
+        return EGO_OFF_ROAD
+    if moving.still[w] > rules.standstill_steps:
+        moving.fault[w] = FAULT_STANDSTILL
+        moving.avoidable[w] = True
+        return EGO_STANDSTILL
+    if traffic_hit:
+        return TRAFFIC_COLLISION
+    if not on_way:
+        return EGO_ARRIVED
+    if not moving.present[w, 1 : 1 + rules.cars].any():
+        return ALL_CARS_GONE
+    if moving.age[w] >= rules.max_steps:
+        return TIME_OUT
+    return RUNNING
+
+
+@njit(cache=True, nogil=True)
+def remember(w: int, moving: Moving) -> None:
+    """Put the current states of a world into its history."""
+    slot = moving.age[w] % HISTORY
+    for i in range(moving.state.shape[1]):
+        past, car = moving.history[w, i, slot], moving.state[w, i]
+        past[PAST_X], past[PAST_Y], past[PAST_HEADING], past[PAST_SPEED] = car[X], car[Y], car[HEADING], car[SPEED]
+        past[PAST_S], past[PAST_D] = moving.lane[w, i, 0], moving.lane[w, i, 1]
+        past[PAST_ON] = 1.0 if moving.present[w, i] else 0.0
+
+
+@njit(cache=True, nogil=True)
+def judge(
+    w: int,
+    road: RoadTables,
+    rules: Rules,
+    prior: Naturalness,
+    moving: Moving,
+    given: Given,
+    results: Results,
+    before: FloatArray,
+    after: FloatArray,
+    speed_before: FloatArray,
+    boxes: FloatArray,
+) -> None:
+    """Judge the step of one world whose cars have just moved.
+
+    Args:
+        w: which world.
+        road: tables.
+        rules: settings.
+        prior: of natural driving.
+        moving: arrays; outcome, fault and facts are updated.
+        given: actions and what an outside planner said.
+        results: rewards, terms and flags are written.
+        before: (n, 7) boxes before the step.
+        after: (n, 7) boxes after it.
+        speed_before: (n,) [m/s].
+        boxes: scratch of the escape ratio.
+    """
+    k = rules.cars
+    n = after.shape[0]
+    state = moving.state[w]
+    guilty, touched = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
+    off_road = np.zeros(n, dtype=np.bool_)
+    distance_before = moving.distance[w].copy()
+    remember(w, moving)
+    hit = _ego_contact(w, road, rules, moving, before, after, speed_before)
+    traffic_hit = _traffic_contacts(w, road, rules, moving, before, after, guilty, touched)
+    for i in range(1, k + 1):
+        if not moving.present[w, i]:
+            continue
+        way = moving.way[w, i]
+        if moving.lane[w, i, 0] > road.length[way] - 0.5 * rules.size[i, 0] and abs(moving.lane[w, i, 2]) < 0.5:
+            moving.present[w, i] = False  # it has driven through
+            continue
+        far = farthest_outside(road, state[i, X], state[i, Y], state[i, HEADING], rules.size[i, 0], rules.size[i, 1])
+        inward = moving.lane[w, i, 0] > 0.5 * rules.size[i, 0]
+        off_road[i] = far > OFF_ROAD_M and inward
+    update_culpable(state, moving.lane[w], moving.present[w], rules.size, moving.culpable[w], moving.inline[w])
+    _watch_ego(w, road, rules, moving)
+    for c in range(k):
+        moving.distance[w, c] = math.hypot(state[c + 1, X] - state[0, X], state[c + 1, Y] - state[0, Y])
+    outcome = _ends(w, road, rules, moving, given, hit, traffic_hit)
+    if rules.reward == LEGACY:
+        outcome = _legacy_terms(w, rules, moving, results, outcome, touched, off_road, hit, distance_before)
+    else:
+        _full_terms(w, road, rules, prior, moving, results, outcome, touched, guilty, off_road, hit, boxes)
+    for i in range(1, k + 1):
+        if off_road[i]:
+            moving.present[w, i] = False
+        if results.active[w, i - 1]:
+            moving.facts[w, CAR_STEPS] += 1.0
+            if off_road[i]:
+                moving.facts[w, OFF_ROAD_STEPS] += 1.0
+            if _is_infeasible(w, i, rules, moving):
+                moving.facts[w, INFEASIBLE] += 1.0
+    if outcome == RUNNING and not moving.present[w, 1 : 1 + k].any():
+        outcome = ALL_CARS_GONE
+    moving.outcome[w] = outcome
+    results.truncated[w] = outcome == TIME_OUT
+    for c in range(k):
+        results.terminated[w, c] = (outcome != RUNNING and outcome != TIME_OUT) or not moving.present[w, c + 1]
+
+
+@njit(cache=True, nogil=True)
+def _legacy_terms(
+    w: int, rules: Rules, moving: Moving, results: Results, outcome: int, touched: BoolArray, off_road: BoolArray,
+    hit: int, distance_before: FloatArray,
+) -> int:  # fmt: skip
+    """Rewards of the artefact; returns the outcome, which a finished encirclement makes CAPTURED."""
+    k = rules.cars
+    here = np.empty(k, dtype=np.int64)
+    count = 0
+    for c in range(k):
+        if moving.present[w, c + 1]:
+            here[count] = c
+            count += 1
+    if count == 0:
+        return outcome
+    cars, distance, earlier = np.empty((count, 2)), np.empty(count), np.empty(count)
+    for at in range(count):
+        c = here[at]
+        cars[at, 0], cars[at, 1] = moving.state[w, c + 1, X], moving.state[w, c + 1, Y]
+        distance[at], earlier[at] = moving.distance[w, c], distance_before[c]
+    ego = np.array([moving.state[w, 0, X], moving.state[w, 0, Y]])
+    stage, shared = stage_of(cars, ego, distance, earlier, rules.legacy, np.empty(count, dtype=np.int64))
+    for at in range(count):
+        c = here[at]
+        crashed = touched[c + 1] or hit == c + 1
+        results.rewards[w, c] = legacy_reward(
+            stage, shared, distance[at], earlier[at], crashed, off_road[c + 1], rules.legacy
+        )
+    return CAPTURED if stage == FINISH and outcome == RUNNING else outcome
+
+
+@njit(cache=True, nogil=True)
+def _full_terms(
+    w: int, road: RoadTables, rules: Rules, prior: Naturalness, moving: Moving, results: Results, outcome: int,
+    touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, boxes: FloatArray,
+) -> None:  # fmt: skip
+    """Terms of the full reward and their weighted sum."""
+    k, p = rules.cars, rules.weights
+    state = moving.state[w]
+    over = outcome != RUNNING and outcome != TIME_OUT
+    potential = 0.0 if over else potential_of(moving.distance[w], moving.present[w])
+    shaping = p.discount * potential - moving.potential[w]
+    moving.potential[w] = potential
+    ratio = escape_ratio(
+        road, moving.way[w, 0], moving.row[w, 0], moving.lane[w, 0, 0], moving.lane[w, 0, 1], state,
+        moving.present[w], rules.size, boxes,
+    )  # fmt: skip
+    results.escape[w] = ratio
+    moving.facts[w, MIN_ESCAPE] = min(moving.facts[w, MIN_ESCAPE], ratio)
+    closed = 1.0 - ratio if ratio >= p.min_escape else 0.0
+    fault = moving.fault[w]
+    failed = outcome >= COLLISION
+    team = 0.0
+    if failed and fault <= EGO_PLANNER and fault > 0 and moving.avoidable[w]:
+        team = 1.0
+    elif not failed and outcome != RUNNING and moving.facts[w, NEAR_MISS] > 0.0:
+        team = 0.5
+    for c in range(k):
+        i = c + 1
+        if not results.active[w, c]:
+            continue
+        terms = results.terms[w, c]
+        terms[0] = shaping
+        terms[1] = closed
+        _, _, headway = time_to_collision(state, moving.present[w], rules.size, i)
+        jerk = (state[i, ACCEL] - moving.last_accel[w, i]) / DT_S
+        yaw_rate = state[i, SPEED] * curvature_of(state[i, STEER], rules.size[i, 0])
+        terms[2] = naturalness(prior, state[i, ACCEL], jerk, yaw_rate, state[i, SPEED] - road.limit, headway)
+        culpable = False
+        for j in range(state.shape[0]):
+            low, high = min(i, j), max(i, j)
+            code = moving.culpable[w, low, high]
+            if i != j and ((code == 1 and i == low) or (code == 2 and i == high)):
+                culpable = True
+        if culpable:
+            terms[3] = -1.0
+            moving.facts[w, CULPABLE_STEPS] += 1.0
+        if touched[i]:
+            terms[4] = -1.0
+        own = off_road[i] or guilty[i] or (hit == i and (fault in (CAR_REAR, CAR_LATERAL)))
+        terms[5] = -1.0 if own else team
+        results.rewards[w, c] = (
+            p.potential * terms[0]
+            + p.escape * terms[1]
+            + p.naturalness * terms[2]
+            + p.responsibility * terms[3]
+            + p.contact * terms[4]
+            + p.terminal * p.terminal_scale * terms[5]
+        )

@@ -1,0 +1,39 @@
+"""Roads on which traffic is generated; one file and one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from giveway.core.errors import UsageError
+from giveway.core.registry import Registry
+from giveway.generate.roads.road import Road
+
+ROADS: Registry[Callable[[], Road]] = Registry(
+    "road",
+    {
+        "straight": "giveway.generate.roads.straight:straight_road",
+        "merge": "giveway.generate.roads.merge:merge_road",
+        "roundabout": "giveway.generate.roads.roundabout:roundabout_road",
+        "four_way": "giveway.generate.roads.four_way:four_way_road",
+    },
+    group="giveway.roads",
+)
+"""Makers of roads by name."""
+
+
+def make_road(name: str) -> Road:
+    """A road by registered name, or from a lanelet2 map if the name is the path of an ``.osm`` file.
+
+    Raises:
+        UnknownNameError: nothing of that name.
+        MapError: a map that cannot be read or has no way through.
+    """
+    if name.endswith((".osm", ".osm_xy")):
+        from giveway.generate.roads.lanelet import lanelet_road
+
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError("no such map", where=name, hint="give the path of a lanelet2 file, or a known road name")
+        return lanelet_road(path)
+    return ROADS.get(name)()

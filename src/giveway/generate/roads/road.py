@@ -1,0 +1,209 @@
+"""A road as whole ways through it, and the tables that compiled code reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import shapely
+
+from giveway.core.arrays import AnyArray, FloatArray, IntArray
+from giveway.core.errors import UsageError
+from giveway.core.frames import wrap_angle
+from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.planning.paths import path_through, table_of
+
+EDGE_STEP_M = 0.5
+"""Spacing of the raster of distances to the edge of the road."""
+
+EDGE_MARGIN_M = 8.0
+"""How far the raster reaches beyond the road."""
+
+MIN_WAY_M = 40.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Road:
+    """Ways through a piece of road.
+
+    A *way* is a whole lane-true path from where traffic comes in to where it leaves: a lane of a motorway, or "from the
+    south, left" at a junction. Lane coordinates (s, d) are measured along one way.
+
+    Attributes:
+        name: registered name or the name of the map.
+        ways: center line of each way, (P, 2) [m].
+        lane_width_m: of all ways.
+        speed_limit_mps: of the road.
+        lane_changes: pairs (way, way on its left) between which cars may change where they run side by side.
+        ego_ways: ways that the ego may take.
+        ego_start_m: range of the ego's start along its way [m]; the upper end is cut at a third of the way.
+        drivable: area; the ways at full width if None.
+        lane_map: lanes for pictures; made from the ways if None.
+    """
+
+    name: str
+    ways: tuple[FloatArray, ...]
+    lane_width_m: float = 3.5
+    speed_limit_mps: float = 13.9
+    lane_changes: tuple[tuple[int, int], ...] = ()
+    ego_ways: tuple[int, ...] = (0,)
+    ego_start_m: tuple[float, float] = (10.0, 30.0)
+    drivable: shapely.Geometry | None = None
+    lane_map: LaneMap | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ways or not self.ego_ways:
+            raise UsageError("a road needs at least one way for the ego", where=self.name)
+        for number, way in enumerate(self.ways):
+            length = float(np.hypot(*np.diff(way, axis=0).T).sum())
+            if not np.isfinite(length) or length < MIN_WAY_M:
+                raise UsageError(
+                    "a way through the road is too short to drive on",
+                    where=f"{self.name}, way {number}",
+                    found=f"{length:.1f} m, at least {MIN_WAY_M:g} m are needed",
+                )
+
+    def area(self) -> shapely.Geometry:
+        """The drivable area."""
+        if self.drivable is not None:
+            return self.drivable
+        half = 0.5 * self.lane_width_m
+        return shapely.union_all([shapely.LineString(w).buffer(half, cap_style="flat") for w in self.ways])
+
+    def map(self) -> LaneMap:
+        """Lanes to draw."""
+        if self.lane_map is not None:
+            return self.lane_map
+        lanes = {n: _lane(n, way, 0.5 * self.lane_width_m, self.speed_limit_mps) for n, way in enumerate(self.ways)}
+        return LaneMap(name=self.name, lanes=lanes)
+
+
+def _lane(number: int, center: FloatArray, half_width: float, limit: float) -> Lane:
+    way = np.gradient(center, axis=0)
+    normal = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.hypot(way[:, 0], way[:, 1])[:, None]
+    return Lane(
+        id=number,
+        left=center + half_width * normal,
+        right=center - half_width * normal,
+        center=center,
+        speed_limit_mps=limit,
+    )
+
+
+class RoadTables(NamedTuple):
+    """What compiled code knows about a road. Rows of all ways lie one after the other.
+
+    Attributes:
+        path: (R, 6) x, y, cosine, sine, heading, reference speed in curves; see :mod:`giveway.planning.occupancy`.
+        first: (L,) first row of each way.
+        count: (L,) its number of rows.
+        step: (L,) their spacing [m].
+        length: (L,) of the way [m].
+        left: (R,) way on the left at that place, or -1.
+        left_row: (R,) the row there, counted from the start of that way.
+        right: (R,) way on the right, or -1.
+        right_row: (R,) the row there.
+        half_width: of a lane [m].
+        limit: speed limit [m/s].
+        edge: (Y, X) signed distance to the edge of the road, negative on it [m].
+        edge_x: x of column 0 [m].
+        edge_y: y of row 0 [m].
+        extent: (2,) width and height of the road, for the artefact's observation [m].
+        center: (2,) its middle [m].
+    """
+
+    path: FloatArray
+    first: IntArray
+    count: IntArray
+    step: FloatArray
+    length: FloatArray
+    left: IntArray
+    left_row: IntArray
+    right: IntArray
+    right_row: IntArray
+    half_width: float
+    limit: float
+    edge: FloatArray
+    edge_x: float
+    edge_y: float
+    extent: FloatArray
+    center: FloatArray
+
+
+def road_tables(road: Road) -> RoadTables:
+    """Tabulate a road; takes a fraction of a second."""
+    paths = [path_through(np.ascontiguousarray(way), _heading(way)) for way in road.ways]
+    tables = [table_of(path) for path in paths]
+    count = np.array([len(t) for t in tables], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
+    sides = {side: (np.full(int(count.sum()), -1), np.zeros(int(count.sum()), dtype=np.int64)) for side in (0, 1)}
+    for a, b in road.lane_changes:
+        for side, one, other in ((0, a, b), (1, b, a)):
+            rows, at = _beside(tables[one], tables[other], road.lane_width_m, 1.0 if side == 0 else -1.0)
+            sides[side][0][first[one] + rows] = other
+            sides[side][1][first[one] + rows] = at
+    area = road.area()
+    x0, y0, x1, y1 = shapely.bounds(area)
+    edge, edge_x, edge_y = _edge_raster(area)
+    return RoadTables(
+        path=np.concatenate(tables),
+        first=first,
+        count=count,
+        step=np.array([p.step_m for p in paths]),
+        length=np.array([p.length_m for p in paths]),
+        left=sides[0][0].astype(np.int64),
+        left_row=sides[0][1],
+        right=sides[1][0].astype(np.int64),
+        right_row=sides[1][1],
+        half_width=0.5 * road.lane_width_m,
+        limit=road.speed_limit_mps,
+        edge=edge,
+        edge_x=edge_x,
+        edge_y=edge_y,
+        extent=np.array([max(x1 - x0, 1.0), max(y1 - y0, 1.0)]),
+        center=np.array([0.5 * (x0 + x1), 0.5 * (y0 + y1)]),
+    )
+
+
+def _heading(way: FloatArray) -> float:
+    return float(np.arctan2(*(way[-1] - way[0])[::-1]))
+
+
+def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tuple[IntArray, IntArray]:
+    """Rows of a way that run beside another one (on its ``side``, left +1), and the rows there."""
+    tree = shapely.STRtree(shapely.points(other[:, :2]))
+    (rows, at), gap = tree.query_nearest(shapely.points(own[:, :2]), return_distance=True, all_matches=False)
+    to = other[at, :2] - own[rows, :2]
+    across = own[rows, 2] * to[:, 1] - own[rows, 3] * to[:, 0]
+    turn = np.abs(wrap_angle(other[at, 4] - own[rows, 4]))
+    inner = (at > 0) & (at < len(other) - 1)
+    near = (np.abs(gap - width) < 0.4 * width) & (side * across > 0.0) & (turn < 0.3)
+    keep = near & (inner | (gap < 1.05 * width))
+    return rows[keep], at[keep]
+
+
+def _edge_raster(area: shapely.Geometry) -> tuple[FloatArray, float, float]:
+    x0, y0, x1, y1 = shapely.bounds(area)
+    xs = np.arange(x0 - EDGE_MARGIN_M, x1 + EDGE_MARGIN_M + EDGE_STEP_M, EDGE_STEP_M)
+    ys = np.arange(y0 - EDGE_MARGIN_M, y1 + EDGE_MARGIN_M + EDGE_STEP_M, EDGE_STEP_M)
+    shapely.prepare(area)
+    grid_x, grid_y = np.meshgrid(xs, ys)
+    inside = shapely.contains_xy(area, grid_x, grid_y)
+    near = inside | shapely.contains_xy(shapely.buffer(area, EDGE_MARGIN_M), grid_x, grid_y)
+    gap = np.full(grid_x.shape, EDGE_MARGIN_M)
+    tree = shapely.STRtree(_segments(area))
+    points: AnyArray = np.asarray(shapely.points(grid_x[near], grid_y[near]))
+    (rows, _), distance = tree.query_nearest(points, return_distance=True, all_matches=False)
+    found = np.empty(points.size)
+    found[rows] = distance
+    gap[near] = found
+    return np.where(inside, -gap, gap), float(xs[0]), float(ys[0])
+
+
+def _segments(area: shapely.Geometry) -> AnyArray:
+    pieces: list[FloatArray] = []
+    for part in shapely.get_parts(shapely.boundary(area)):
+        points = shapely.get_coordinates(part)
+        pieces.append(np.stack([points[:-1], points[1:]], axis=1))
+    return np.asarray(shapely.linestrings(np.concatenate(pieces)))
