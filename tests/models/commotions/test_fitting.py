@@ -1,5 +1,6 @@
 """Losses, the journal, optimizers, resuming after a kill, fitted parameters on disk."""
 
+import io
 import itertools
 import json
 import signal
@@ -20,7 +21,8 @@ from giveway.models.commotions.fitting.journal import Entry, Journal
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
 from giveway.models.commotions.fitting.parallel import FitTask, fit_many
 from giveway.models.commotions.fitting.result import FittedParameters
-from giveway.models.commotions.fitting.search import Budget
+from giveway.models.commotions.fitting.search import Budget, Trace
+from giveway.models.commotions.fitting.trace import TraceLines
 from giveway.models.commotions.losses import TrainingSet, loss_of, path_losses
 from giveway.models.commotions.parameters import Box, to_search
 from giveway.models.commotions.simulation import Simulation, simulate_encounters
@@ -271,6 +273,20 @@ def test_several_fits_in_processes_equal_one_after_the_other(tmp_path):
     ]
     alone = [fit_parameters(t.training, t.config, switches=QUICK, options=t.options).theta for t in tasks]
     assert [f.theta for f in fit_many(tasks, workers=2)] == alone
+
+
+def test_lines_for_people_tell_best_loss_acquisition_and_time_left(monkeypatch):
+    clock = itertools.count(100.0, 3.0)
+    monkeypatch.setattr("giveway.models.commotions.fitting.trace.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    tell = TraceLines("CM_INA11", stream)
+    for done in range(1, 6):
+        tell(Trace(done=done, total=5, loss=9.0, best=7.5, acquisition=-1.25, seconds=done, seconds_left=5.0 - done))
+    assert stream.getvalue().splitlines() == [
+        "CM_INA11  2/5  best loss 7.500  log EI -1.25  2 s, 3 s left",
+        "CM_INA11  4/5  best loss 7.500  log EI -1.25  4 s, 1 s left",
+        "CM_INA11  5/5  best loss 7.500  log EI -1.25  5 s, 0 s left",
+    ]
 
 
 def test_traces_tell_best_loss_and_progress():

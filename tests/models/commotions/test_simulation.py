@@ -228,6 +228,10 @@ def test_published_step_count_loses_the_steps_named_in_the_specification():
         ({"theta": {**MIDDLE.as_dict(), "sigma_v": -1.3}}, "sigma_v is outside its range"),
         ({"theta": {**MIDDLE.as_dict(), "k_da": float("nan")}}, "k_da is outside its range"),
         ({"theta": {"beta_v": 1.0}}, "incomplete"),
+        ({"theta": {**MIDDLE.as_dict(), "t_safe": "much"}}, "t_safe is no number"),
+        ({"theta": None}, "no mapping"),
+        ({"n_paths": 1.5}, "n_paths is no whole number"),
+        ({"seed": "today"}, "seed is no whole number"),
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(change, words):
@@ -235,7 +239,9 @@ def test_nonsense_is_refused_with_a_sentence(change, words):
         run({**inputs(), **change})
 
 
-@pytest.mark.parametrize("change", [{"config": "CM_XIJ11"}, {"theta": {**MIDDLE.as_dict(), "beta": 1.0}}])
+@pytest.mark.parametrize(
+    "change", [{"config": "CM_XIJ11"}, {"config": None}, {"theta": {**MIDDLE.as_dict(), "beta": 1.0}}]
+)
 def test_unknown_names_are_refused(change):
     with pytest.raises(UnknownNameError):
         run({**inputs(), **change})

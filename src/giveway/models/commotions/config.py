@@ -52,9 +52,9 @@ class Configuration:
         Raises:
             UnknownNameError: for anything else, with the nearest names.
         """
-        plain = name.replace("{", "").replace("}", "")
+        plain = str(name).replace("{", "").replace("}", "")
         if plain not in _BY_NAME:
-            raise UnknownNameError("configuration of the Commotions model", name, NAMES)
+            raise UnknownNameError("configuration of the Commotions model", plain, NAMES)
         return _BY_NAME[plain]
 
     @property

@@ -98,6 +98,10 @@ class Theta:
         """
         if isinstance(values, Theta):
             values = values.as_dict()
+        if not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(
+                "θ is no mapping from names to numbers", where="theta", found=type(values).__name__, hint="give a dict"
+            )
         for key in values:
             if key not in PARAMETER_NAMES:
                 raise UnknownNameError("parameter of the Commotions model", key, PARAMETER_NAMES)
@@ -109,7 +113,7 @@ class Theta:
                 found=f"missing: {', '.join(missing)}",
                 hint=f"give all of {', '.join(PARAMETER_NAMES)}",
             )
-        numbers = {name: float(values[name]) for name in PARAMETER_NAMES}
+        numbers = {name: _number(values[name], name) for name in PARAMETER_NAMES}
         for parameter in PARAMETERS:
             value, slack = numbers[parameter.name], 1e-9 * (parameter.high - parameter.low)
             if not parameter.low - slack <= value <= parameter.high + slack:
@@ -134,6 +138,13 @@ class Theta:
     def as_dict(self) -> dict[str, float]:
         """Name to value in natural units."""
         return {f.name: float(getattr(self, f.name)) for f in fields(self)}
+
+
+def _number(value: object, name: str) -> float:
+    try:
+        return float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{name} is no number", where=f"theta[{name!r}]", found=repr(value)[:80]) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

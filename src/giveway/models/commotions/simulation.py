@@ -89,9 +89,16 @@ def simulate(
     Reference:
         Schumann et al., supplementary material, eqs. 14-21; Markkula et al., PNAS Nexus 2023. Deviations: docs/models.
     """
+    _check_integers(n_paths=n_paths, seed=seed)
     configuration = config if isinstance(config, Configuration) else Configuration.from_name(config)
     encounters = encounters_from_distances(d_c=d_c, d_a=d_a, l_e=l_e, l_t=l_t, horizon_s=horizon_s)
     return simulate_encounters(encounters, Theta.checked(theta), configuration, num_paths=n_paths, seed=seed)
+
+
+def _check_integers(**values: object) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise UsageError(f"{name} is no whole number", where=name, found=repr(value)[:80])
 
 
 def default_threads() -> int:

@@ -29,7 +29,7 @@ class Trace:
         best: smallest so far.
         acquisition: what the optimizer expected of the last point; None if it has no such number.
         seconds: since the start, without what was replayed.
-        seconds_left: at the speed of the last evaluations.
+        seconds_left: at the speed so far.
     """
 
     done: int
@@ -87,6 +87,7 @@ class Search:
     _offset: int = -1
     _started: float = field(default_factory=time.monotonic)
     _fresh: int = 0
+    _first: float = 0.0
 
     @property
     def left(self) -> int:
@@ -127,6 +128,8 @@ class Search:
                 )
             )
             self._fresh += 1
+            if self._fresh == 1:
+                self._first = time.monotonic()
         else:
             if entry.point != tuple(float(x) for x in point):
                 raise StoreError(
@@ -143,7 +146,9 @@ class Search:
         return loss
 
     def _trace(self, loss: Loss, note: Mapping[str, Any]) -> Trace:
-        seconds = time.monotonic() - self._started
+        now = time.monotonic()
+        # the first evaluation loads the kernel and tells nothing about the others
+        each = (now - self._first) / (self._fresh - 1) if self._fresh > 1 else now - self._started
         done = self._offset + len(self.points)
         acquisition = note.get("acquisition")
         return Trace(
@@ -152,8 +157,8 @@ class Search:
             loss=loss.mean,
             best=min(x.mean for x in self.losses),
             acquisition=None if acquisition is None else float(acquisition),
-            seconds=seconds,
-            seconds_left=seconds / self._fresh * (self.total - done),
+            seconds=now - self._started,
+            seconds_left=each * (self.total - done),
         )
 
 

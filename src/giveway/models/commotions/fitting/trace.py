@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import TextIO
 
 from giveway.models.commotions.fitting.search import Trace
 
+FIRST_LINE_S = 1.0
 LINE_EVERY_S = 5.0
 
 
@@ -24,12 +26,14 @@ class TraceLines:
     def __init__(self, label: str, stream: TextIO | None = None) -> None:
         self.label = label
         self.stream = sys.stderr if stream is None else stream
-        self._next = 0.0
+        self._next = math.inf  # the first evaluation loads the kernel and starts the clock
 
     def __call__(self, trace: Trace) -> None:
         """Tell about the last evaluation."""
         now, finished = time.monotonic(), trace.done == trace.total
         live = self.stream.isatty()
+        if math.isinf(self._next):
+            self._next = now + FIRST_LINE_S
         if not finished and now < self._next:
             return
         self._next = now + (0.1 if live else LINE_EVERY_S)

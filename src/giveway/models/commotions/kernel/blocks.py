@@ -174,10 +174,12 @@ def go_second(
     room = d_e > 0.0
     free = gone | (room & (covered(t2, v, v_free, a_free, t_free) < d_e))
     stop = (t2 == math.inf) | (2.0 * d_e < t2 * v)
-    a_stop = -1.0 * (v * v) / (2.0 * d_e + EPSILON)
-    t_stop = -1.0 * v / (a_stop - EPSILON)
-    a_slow = 2.0 * (d_e - v * t2) / (t2 * t2 + EPSILON)
-    a = select(free, a_free, select(stop, a_stop, a_slow))
+    # -v²/(2 d_e + ε) to stop, 2 (d_e - v t₂)/(t₂² + ε) to slow down: one division for both
+    room_twice = 2.0 * d_e + EPSILON
+    above = select(stop, -1.0 * (v * v), 2.0 * (d_e - v * t2))
+    below = select(stop, room_twice, t2 * t2 + EPSILON)
+    a = select(free, a_free, above / below)
+    t_stop = v * room_twice / (v * v + EPSILON * room_twice)
     duration = select(free, t_free, select(stop, t_stop, t2))
     wait = select(free, 0.0, select(stop, upper(t2 - t_stop, 0.0), 0.0))
     return a, duration, wait, negate(collision) & (gone | room)

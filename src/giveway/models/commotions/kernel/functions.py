@@ -37,11 +37,20 @@ def _series(term: Callable[[int], float], short: int, long: int) -> Any:
     return polynomial(tuple(map(term, range(short))), tuple(map(term, range(long))))
 
 
-exp_series = _series(lambda k: 1.0 / math.factorial(k), 7, 13)
+def _fitted(term: Callable[[int], float], low: float, high: float, short: int, long: int) -> Any:
+    """The power series in 64 bit; in 32 bit the polynomial through it at Chebyshev points, which needs fewer terms."""
+    series = np.polynomial.Polynomial([term(k) for k in range(long + 8)])
+    near = np.polynomial.Chebyshev.interpolate(series, short - 1, domain=[low, high])
+    coefficients = near.convert(kind=np.polynomial.Polynomial).coef
+    return polynomial(tuple(float(c) for c in coefficients), tuple(map(term, range(long))))
+
+
+HALF_LN2 = 0.5 * math.log(2.0)
+exp_series = _fitted(lambda k: 1.0 / math.factorial(k), -HALF_LN2, HALF_LN2, 6, 13)
 """e^r for |r| ≤ ½ ln 2."""
-expm1_series = _series(lambda k: 1.0 / math.factorial(k + 1), 7, 13)
+expm1_series = _fitted(lambda k: 1.0 / math.factorial(k + 1), -HALF_LN2, HALF_LN2, 6, 13)
 """(e^r - 1)/r for |r| ≤ ½ ln 2."""
-gamma_series = _series(lambda k: 2.0 / math.factorial(k + 3), 9, 17)
+gamma_series = _fitted(lambda k: 2.0 / math.factorial(k + 3), 0.0, 1.0, 6, 17)
 """γ(3, x) / (x³ e^-x) = Σ_k 2 x^k/(k+3)! for 0 ≤ x ≤ 1."""
 exp_floor = polynomial((-87.0,), (-708.0,))
 """Smallest argument of exp whose result is a normal number."""

@@ -98,10 +98,15 @@ def _is_float(kind: Any) -> bool:
     return kind in (F32, F64)
 
 
-_arithmetic(operator.add, lambda b, k, x, y: b.fadd(x, y) if _is_float(k) else b.add(x, y))
-_arithmetic(operator.sub, lambda b, k, x, y: b.fsub(x, y) if _is_float(k) else b.sub(x, y))
-_arithmetic(operator.mul, lambda b, k, x, y: b.fmul(x, y) if _is_float(k) else b.mul(x, y))
-_arithmetic(operator.truediv, lambda b, k, x, y: b.fdiv(x, y))
+def _flags(kind: Any) -> tuple[str, ...]:
+    """32-bit operations may be fused and divisions by one number share its reciprocal; 64 bit rounds as written."""
+    return ("contract", "arcp") if kind == F32 else ()
+
+
+_arithmetic(operator.add, lambda b, k, x, y: b.fadd(x, y, flags=_flags(k)) if _is_float(k) else b.add(x, y))
+_arithmetic(operator.sub, lambda b, k, x, y: b.fsub(x, y, flags=_flags(k)) if _is_float(k) else b.sub(x, y))
+_arithmetic(operator.mul, lambda b, k, x, y: b.fmul(x, y, flags=_flags(k)) if _is_float(k) else b.mul(x, y))
+_arithmetic(operator.truediv, lambda b, k, x, y: b.fdiv(x, y, flags=_flags(k)))
 _arithmetic(operator.xor, lambda b, k, x, y: b.xor(x, y))
 _arithmetic(operator.lt, lambda b, k, x, y: b.fcmp_ordered("<", x, y), mask=True)
 _arithmetic(operator.le, lambda b, k, x, y: b.fcmp_ordered("<=", x, y), mask=True)
