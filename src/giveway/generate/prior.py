@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import EmptySelectionError, FileFormatError
@@ -23,9 +22,11 @@ from giveway.core.files import write_text
 from giveway.core.frames import wrap_angle
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
+from giveway.generate.environment import safety
 from giveway.generate.environment.arrays import Naturalness
 from giveway.generate.environment.natural import VARIABLES
-from giveway.generate.environment.safety import time_to_collision
+from giveway.generate.environment.safety import look_ahead
+from giveway.sim.compiling import compiled
 
 RANGES = ((-8.0, 6.0), (-20.0, 20.0), (-1.2, 1.2), (-20.0, 10.0), (0.0, 8.0))
 BINS = 80
@@ -118,13 +119,13 @@ def _headways(scene: Scene, cars: IntArray) -> FloatArray:
     return _all_headways(state, there, tracks.size[cars]).T
 
 
-@njit(cache=True, nogil=True)
+@compiled(safety)
 def _all_headways(state: FloatArray, there: BoolArray, size: FloatArray) -> FloatArray:
     out = np.full(there.shape, np.inf)
     for t in range(there.shape[0]):
         for i in range(there.shape[1]):
             if there[t, i]:
-                out[t, i] = time_to_collision(state[t], there[t], size, i)[2]
+                out[t, i] = look_ahead(state[t], there[t], size, i)[3]
     return out
 
 

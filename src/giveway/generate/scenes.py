@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
+from giveway.generate.environment import contact, lanes, safety
 from giveway.generate.environment.contact import boxes_touch, fill_box
 from giveway.generate.environment.lanes import pose_on
 from giveway.generate.environment.safety import in_line, safe_gap
 from giveway.generate.protocol import MAX_CARS, Scenes
 from giveway.generate.roads.road import Road, RoadTables
+from giveway.planning import occupancy
+from giveway.sim.compiling import compiled
 
 REACH_M = 45.0
 """Cars start within this distance of the ego."""
@@ -129,8 +132,8 @@ class SceneSpace:
         1 m do not touch.
         """
         self.check(scenes)
-        lanes, s, d, speed = gathered(scenes)
-        return _are_safe(self.tables, lanes, s, d, speed, self.size)
+        ways, s, d, speed = gathered(scenes)
+        return _are_safe(self.tables, ways, s, d, speed, self.size)
 
     def check(self, scenes: Scenes) -> None:
         """Refuse scenes that do not fit.
@@ -145,22 +148,22 @@ class SceneSpace:
                 found=f"road {scenes.road!r}, {found[0]} cars, {found[1]} bystanders",
                 hint=f"this one has road {self.road.name!r}, {self.cars} cars, {self.traffic} bystanders",
             )
-        lanes, s, d, speed = gathered(scenes)
+        ways, s, d, speed = gathered(scenes)
         numbers = np.stack([s, d, speed])
         if not np.isfinite(numbers).all() or (speed < 0).any() or not (scenes.ego_desired_speed > 0).all():
             raise UsageError("a scene holds numbers that are not finite or speeds below zero", where=scenes.road)
-        if (lanes < 0).any() or (lanes >= len(self.tables.first)).any():
+        if (ways < 0).any() or (ways >= len(self.tables.first)).any():
             raise UsageError(
-                "a scene names a way that the road does not have", where=scenes.road, found=int(lanes.max())
+                "a scene names a way that the road does not have", where=scenes.road, found=int(ways.max())
             )
-        if (s < 0).any() or (s > self.tables.length[lanes]).any():
+        if (s < 0).any() or (s > self.tables.length[ways]).any():
             raise UsageError("a scene places a car beyond the ends of its way", where=scenes.road)
 
     def normalized(self, scenes: Scenes) -> FloatArray:
         """(N, P) the parameters of scenes, each in [0, 1]; for measures of diversity."""
-        lanes, s, d, speed = gathered(scenes)
-        share = s / self.tables.length[lanes]
-        parts = [lanes / max(len(self.tables.first) - 1, 1), share, 0.5 + d / (4.0 * MAX_OFFSET_M)]
+        ways, s, d, speed = gathered(scenes)
+        share = s / self.tables.length[ways]
+        parts = [ways / max(len(self.tables.first) - 1, 1), share, 0.5 + d / (4.0 * MAX_OFFSET_M)]
         parts += [speed / (1.5 * self.tables.limit)]
         return np.clip(np.concatenate(parts, axis=1), 0.0, 1.0)
 
@@ -184,7 +187,7 @@ def _between(share: FloatArray, ends: tuple[float, float]) -> FloatArray:
     return ends[0] + share * (ends[1] - ends[0])
 
 
-@njit(cache=True, nogil=True)
+@compiled(lanes, occupancy)
 def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntArray, share: FloatArray) -> FloatArray:
     """Arc lengths at a share of the part of each way that is near the ego (of the whole way if none is)."""
     out = np.empty(lane.shape)
@@ -208,17 +211,17 @@ def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntAr
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled(_box_kernels, lanes, contact, safety)
 def _are_safe(
-    road: RoadTables, lanes: IntArray, s: FloatArray, d: FloatArray, speed: FloatArray, size: FloatArray
+    road: RoadTables, ways: IntArray, s: FloatArray, d: FloatArray, speed: FloatArray, size: FloatArray
 ) -> BoolArray:
-    worlds, n = lanes.shape
+    worlds, n = ways.shape
     out = np.ones(worlds, dtype=np.bool_)
     state = np.zeros((n, 6))
     boxes = np.empty((n, 7))
     for w in range(worlds):
         for i in range(n):
-            x, y, heading = pose_on(road, lanes[w, i], s[w, i], d[w, i])
+            x, y, heading = pose_on(road, ways[w, i], s[w, i], d[w, i])
             state[i, 0], state[i, 1], state[i, 2], state[i, 3] = x, y, heading, speed[w, i]
             fill_box(x, y, heading, size[i, 0] + 2.0 * CLEARANCE_M, size[i, 1] + CLEARANCE_M, boxes[i])
         for i in range(n):

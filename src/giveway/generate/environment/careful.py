@@ -45,7 +45,7 @@ AFTER_S = 2.0
 STANDSTILL_GAP_M = 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _risky(ego: FloatArray, car: FloatArray, before: FloatArray, ego_size: FloatArray, size: FloatArray) -> bool:
     """Whether a car (history row, and the one before it) is in or coming into the corridor ahead, within 2 s."""
     cos, sin = math.cos(ego[PAST_HEADING]), math.sin(ego[PAST_HEADING])
@@ -68,7 +68,7 @@ def _risky(ego: FloatArray, car: FloatArray, before: FloatArray, ego_size: Float
     return wandering and nearing > 0.0 and beside / nearing < RISK_TTC_S
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _seen(history: FloatArray, j: int, age: int, frame: int, out: FloatArray) -> bool:
     """Write the replayed (or, after ``age``, straight on) state of car j at a step; False if it is not there."""
     known = min(frame, age)
@@ -83,7 +83,7 @@ def _seen(history: FloatArray, j: int, age: int, frame: int, out: FloatArray) ->
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def could_be_avoided(history: FloatArray, age: int, way: int, road: RoadTables, size: FloatArray) -> bool:
     """Drive the last seconds again as a careful driver.
 

@@ -34,7 +34,7 @@ class Side(IntEnum):
 FRONT, REAR, LEFT, RIGHT = int(Side.FRONT), int(Side.REAR), int(Side.LEFT), int(Side.RIGHT)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_box(x: float, y: float, heading: float, length: float, width: float, out: FloatArray) -> None:
     """Row of seven numbers as in :mod:`giveway.core.boxes`."""
     out[0] = x
@@ -46,7 +46,7 @@ def fill_box(x: float, y: float, heading: float, length: float, width: float, ou
     out[6] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def boxes_touch(a: FloatArray, b: FloatArray) -> bool:
     """Whether two boxes share a point; far ones cost little."""
     dx, dy = b[0] - a[0], b[1] - a[1]
@@ -56,7 +56,7 @@ def boxes_touch(a: FloatArray, b: FloatArray) -> bool:
     return pair_overlaps(a, b)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _gaps(a: FloatArray, b: FloatArray) -> tuple[float, float, float, float]:
     """Gap along and across box a to the bounding rectangle of b in a's axes, and where b's middle lies there."""
     dx, dy = b[0] - a[0], b[1] - a[1]
@@ -70,7 +70,7 @@ def _gaps(a: FloatArray, b: FloatArray) -> tuple[float, float, float, float]:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def touched_side(a_before: FloatArray, b_before: FloatArray, a: FloatArray, b: FloatArray) -> int:
     """Side of box a that met box b during the last step.
 
@@ -87,14 +87,14 @@ def touched_side(a_before: FloatArray, b_before: FloatArray, a: FloatArray, b: F
     return LEFT if v > 0.0 else RIGHT
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def in_one_lane(d: float, turn: float, length: float, width: float, half_lane: float) -> bool:
     """Whether a box lies between the lines of its lane."""
     reach = 0.5 * length * abs(math.sin(turn)) + 0.5 * width * abs(math.cos(turn))
     return abs(d) + reach <= half_lane
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def blame(side: int, ego_in_lane: bool, car_speed: float, car_turn: float, ego_speed: float) -> int:
     """Class of fault of a contact of the ego with another car; codes of :class:`giveway.generate.protocol.Fault`.
 

@@ -11,9 +11,9 @@ from giveway.generate.environment.arrays import DT_S, ActionMode, EgoDriver, Giv
 from giveway.generate.environment.lanes import locate, pose_on, wrapped
 from giveway.generate.roads.road import RoadTables
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
+from giveway.planning.encounters import choose_profile
 from giveway.planning.idm import idm_acceleration
 from giveway.planning.occupancy import lead_on_path
-from giveway.planning.profiles import choose_profile
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, steer_for
 from giveway.sim.motion import cruise
 
@@ -36,7 +36,7 @@ EDGE_ROOM_M = 0.2
 """Room that lane controllers leave between a car and the edge of the lanes they may use."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def plan_ego(
     w: int,
     road: RoadTables,
@@ -57,6 +57,7 @@ def plan_ego(
     way = moving.way[w, 0]
     first = road.first[way]
     path = road.path[first : first + road.count[way]]
+    coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
     step = road.step[way]
     s, speed = moving.lane[w, 0, 0], moving.state[w, 0, SPEED]
     desired = moving.desired[w, 0]
@@ -65,7 +66,9 @@ def plan_ego(
         plan[:] = given.ego_s[w]
         return plan[0], given.ego_speed[w]
     if rules.ego == EGO_IDM:
-        gap, lead = lead_on_path(path, step, 0, s, now, moving.present[w], rules.size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+        gap, lead = lead_on_path(
+            path, coarse, step, 0, s, now, moving.present[w], rules.size, LOOK_AHEAD_M, SIDE_MARGIN_M
+        )
         curve = path[min(max(int(s / step), 0), path.shape[0] - 1), 5]
         accel = idm_acceleration(speed, min(desired, curve), gap, lead, rules.idm)
         cruise(plan, s, speed, accel, desired)
@@ -91,6 +94,7 @@ def plan_ego(
             rows += 1
         best = choose_profile(
             path,
+            coarse,
             step,
             s,
             speed,
@@ -114,20 +118,21 @@ def plan_ego(
     return plan[0], speed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def follow(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, now: FloatArray) -> float:
     """Acceleration of the intelligent driver model for any car on its way [m/s^2]."""
     way = moving.way[w, i]
     first = road.first[way]
     path = road.path[first : first + road.count[way]]
+    coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
     s = moving.lane[w, i, 0]
     step = road.step[way]
-    gap, lead = lead_on_path(path, step, i, s, now, moving.present[w], rules.size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+    gap, lead = lead_on_path(path, coarse, step, i, s, now, moving.present[w], rules.size, LOOK_AHEAD_M, SIDE_MARGIN_M)
     curve = path[min(max(int(s / step), 0), path.shape[0] - 1), 5]
     return idm_acceleration(moving.state[w, i, SPEED], min(moving.desired[w, i], curve), gap, lead, rules.idm)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pursue(car: FloatArray, road: RoadTables, way: int, s: float, d: float, ahead: float, length: float) -> float:
     """Steering rate that turns the wheel within a step towards the arc through the point ``ahead`` on a way.
 
@@ -140,7 +145,7 @@ def pursue(car: FloatArray, road: RoadTables, way: int, s: float, d: float, ahea
     return (steer_for(2.0 * math.sin(alpha) / distance, length) - car[STEER]) / DT_S
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def controls(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, action: FloatArray) -> tuple[float, float]:
     """Acceleration [m/s^2] and steering rate [rad/s] that an action of learning car i (row 1 to k) asks for."""
     car = moving.state[w, i]
@@ -166,7 +171,7 @@ def controls(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, act
     return accel, pursue(car, road, target, s, 0.0, max(6.0, 1.5 * car[SPEED]), rules.size[i, 0])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def offset_range(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving) -> tuple[float, float]:
     """Offsets between which the lateral controller keeps a car: own lane and the neighboring ones there [m]."""
     at = road.first[moving.way[w, i]] + moving.row[w, i]
@@ -176,7 +181,7 @@ def offset_range(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving)
     return right, left
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def choose_lane(w: int, i: int, side: int, road: RoadTables, moving: Moving) -> None:
     """Begin a lane change to the left (1) or right (2) if there is a lane and none is under way; 0 goes on."""
     way = moving.way[w, i]
@@ -190,7 +195,7 @@ def choose_lane(w: int, i: int, side: int, road: RoadTables, moving: Moving) -> 
         moving.target_row[w, i - 1] = road.left_row[at] if side == 1 else road.right_row[at]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def natural_action(
     w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, now: FloatArray, out: FloatArray
 ) -> None:

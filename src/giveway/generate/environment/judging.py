@@ -34,10 +34,9 @@ from giveway.generate.environment.contact import blame, boxes_touch, in_one_lane
 from giveway.generate.environment.lanes import farthest_outside
 from giveway.generate.environment.legacy import FINISH, legacy_reward, stage_of
 from giveway.generate.environment.natural import naturalness
-from giveway.generate.environment.safety import escape_ratio, time_to_collision, update_culpable
+from giveway.generate.environment.safety import escape_ratio, look_ahead, update_culpable
 from giveway.generate.protocol import Fault, Outcome
 from giveway.generate.roads.road import RoadTables
-from giveway.planning.occupancy import lead_on_path
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
 
 RUNNING, TIME_OUT = int(Outcome.RUNNING), int(Outcome.TIME_OUT)
@@ -65,7 +64,7 @@ FREE_AHEAD_M = 10.0
 ROUNDING = 1e-6
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def potential_of(distance: FloatArray, present: BoolArray) -> float:
     """Phi = -mean_i min(d_i, 30 m) / 30 m; a car that is gone counts as far away."""
     total = 0.0
@@ -74,7 +73,7 @@ def potential_of(distance: FloatArray, present: BoolArray) -> float:
     return -total / (POTENTIAL_M * distance.size)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _traffic_contacts(
     w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray, guilty: BoolArray,
     touched: BoolArray,
@@ -103,7 +102,7 @@ def _traffic_contacts(
     return any_contact
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ego_contact(
     w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray,
     speed_before: FloatArray,
@@ -129,33 +128,21 @@ def _ego_contact(
     return hit
 
 
-@njit(cache=True, nogil=True)
-def _watch_ego(w: int, road: RoadTables, rules: Rules, moving: Moving) -> None:
+@njit(nogil=True)
+def _watch_ego(w: int, rules: Rules, moving: Moving) -> None:
     """Time to collision, near misses, and how long the ego has been standing for no reason."""
     state = moving.state[w]
-    ttc, ahead, _ = time_to_collision(state, moving.present[w], rules.size, 0)
+    ttc, ahead, gap, _ = look_ahead(state, moving.present[w], rules.size, 0)
     moving.facts[w, MIN_TTC] = min(moving.facts[w, MIN_TTC], ttc)
     if ttc < rules.weights.near_miss_ttc_s and moving.culpable[w, 0, ahead] != 2:
         moving.facts[w, NEAR_MISS] = 1.0
     if state[0, SPEED] >= STILL_MPS:
         moving.still[w] = 0
         return
-    way = moving.way[w, 0]
-    path = road.path[road.first[way] : road.first[way] + road.count[way]]
-    now = np.empty((state.shape[0], 5))
-    for i in range(state.shape[0]):
-        now[i, 0] = state[i, X]
-        now[i, 1] = state[i, Y]
-        now[i, 2] = state[i, SPEED]
-        now[i, 3] = math.cos(state[i, HEADING])
-        now[i, 4] = math.sin(state[i, HEADING])
-    gap, _ = lead_on_path(
-        path, road.step[way], 0, moving.lane[w, 0, 0], now, moving.present[w], rules.size, 2.0 * FREE_AHEAD_M, 0.2
-    )
     moving.still[w] = moving.still[w] + 1 if gap > FREE_AHEAD_M else 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_infeasible(w: int, i: int, rules: Rules, moving: Moving) -> bool:
     """Whether the last step of a car broke one of the hard bounds."""
     car, b = moving.state[w, i], rules.bounds
@@ -171,7 +158,7 @@ def _is_infeasible(w: int, i: int, rules: Rules, moving: Moving) -> bool:
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, hit: int, traffic_hit: bool) -> int:
     """Outcome after the step; notes fault and avoidability of failures."""
     if given.finding[w] != 0:
@@ -203,7 +190,7 @@ def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, 
     return RUNNING
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def remember(w: int, moving: Moving) -> None:
     """Put the current states of a world into its history."""
     slot = moving.age[w] % HISTORY
@@ -214,7 +201,7 @@ def remember(w: int, moving: Moving) -> None:
         past[PAST_ON] = 1.0 if moving.present[w, i] else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def judge(
     w: int,
     road: RoadTables,
@@ -263,7 +250,7 @@ def judge(
         inward = moving.lane[w, i, 0] > 0.5 * rules.size[i, 0]
         off_road[i] = far > OFF_ROAD_M and inward
     update_culpable(state, moving.lane[w], moving.present[w], rules.size, moving.culpable[w], moving.inline[w])
-    _watch_ego(w, road, rules, moving)
+    _watch_ego(w, rules, moving)
     for c in range(k):
         moving.distance[w, c] = math.hypot(state[c + 1, X] - state[0, X], state[c + 1, Y] - state[0, Y])
     outcome = _ends(w, road, rules, moving, given, hit, traffic_hit)
@@ -288,7 +275,7 @@ def judge(
         results.terminated[w, c] = (outcome != RUNNING and outcome != TIME_OUT) or not moving.present[w, c + 1]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _legacy_terms(
     w: int, rules: Rules, moving: Moving, results: Results, outcome: int, touched: BoolArray, off_road: BoolArray,
     hit: int, distance_before: FloatArray,
@@ -319,7 +306,7 @@ def _legacy_terms(
     return CAPTURED if stage == FINISH and outcome == RUNNING else outcome
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _full_terms(
     w: int, road: RoadTables, rules: Rules, prior: Naturalness, moving: Moving, results: Results, outcome: int,
     touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, boxes: FloatArray,
@@ -352,7 +339,7 @@ def _full_terms(
         terms = results.terms[w, c]
         terms[0] = shaping
         terms[1] = closed
-        _, _, headway = time_to_collision(state, moving.present[w], rules.size, i)
+        headway = look_ahead(state, moving.present[w], rules.size, i)[3]
         jerk = (state[i, ACCEL] - moving.last_accel[w, i]) / DT_S
         yaw_rate = state[i, SPEED] * curvature_of(state[i, STEER], rules.size[i, 0])
         terms[2] = naturalness(prior, state[i, ACCEL], jerk, yaw_rate, state[i, SPEED] - road.limit, headway)

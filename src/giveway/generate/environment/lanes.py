@@ -11,7 +11,7 @@ from giveway.generate.roads.road import EDGE_STEP_M, RoadTables
 from giveway.planning.occupancy import descend
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def locate(road: RoadTables, way: int, row: int, x: float, y: float) -> tuple[int, float, float, float]:
     """Row, arc length, offset to the left and heading of a way next to a point, walking from ``row``."""
     first = road.first[way]
@@ -22,7 +22,7 @@ def locate(road: RoadTables, way: int, row: int, x: float, y: float) -> tuple[in
     return at, at * road.step[way] + near[2] * dx + near[3] * dy, near[2] * dy - near[3] * dx, near[4]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def locate_car(
     road: RoadTables, way: int, row: int, x: float, y: float, heading: float, lane: FloatArray
 ) -> tuple[int, int]:
@@ -45,13 +45,13 @@ def locate_car(
     return way, row
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def wrapped(angle: float) -> float:
     """An angle in [-pi, pi)."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, float, float]:
     """x, y and heading at lane coordinates; beyond an end along the straight continuation."""
     first = road.first[way]
@@ -69,7 +69,7 @@ def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, floa
     return x, y, heading
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def outside(road: RoadTables, x: float, y: float) -> float:
     """Signed distance to the edge of the road, negative on it; bilinear in the raster [m]."""
     u = (x - road.edge_x) / EDGE_STEP_M
@@ -84,7 +84,7 @@ def outside(road: RoadTables, x: float, y: float) -> float:
     return low * (1.0 - p) + high * p
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def farthest_outside(road: RoadTables, x: float, y: float, heading: float, length: float, width: float) -> float:
     """The largest signed distance of the four corners of a box to the edge of the road [m]."""
     cos, sin = math.cos(heading), math.sin(heading)

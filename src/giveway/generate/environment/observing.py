@@ -23,12 +23,12 @@ def observation_size(mode: int, cars: int, traffic: int) -> int:
     return OWN + PER_OTHER * (cars + traffic) + ROAD if mode == RELATIVE else 4 * (cars + 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _clip(value: float, bound: float) -> float:
     return min(max(value, -bound), bound)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _relative(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, out: AnyArray) -> None:
     own, lane = moving.state[w, i], moving.lane[w, i]
     out[0] = _clip(lane[1] / road.half_width, 3.0)
@@ -70,7 +70,7 @@ def _relative(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, ou
     out[at + 2] = _clip((road.length[moving.way[w, i]] - lane[0]) / GOAL_M, 5.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _artefact(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, out: AnyArray) -> None:
     """Own x, y in units of the road's extent, and velocity; the same of each team mate, then of the ego."""
     at = 0
@@ -87,7 +87,7 @@ def _artefact(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, ou
         at += 4
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def observe(w: int, road: RoadTables, rules: Rules, moving: Moving, present: BoolArray, out: AnyArray) -> None:
     """Write (k, o) what the learning cars of a world see; zeros for one that is gone."""
     for i in range(1, rules.cars + 1):

@@ -23,7 +23,7 @@ IN_LINE_RAD = 0.8
 """Cars that head apart by more than this are not one behind the other."""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def safe_gap(rear_speed: float, front_speed: float) -> float:
     """Longitudinal safe distance of responsibility-sensitive safety [m].
 
@@ -40,7 +40,7 @@ def safe_gap(rear_speed: float, front_speed: float) -> float:
     return max(d, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def in_line(a: FloatArray, b: FloatArray, a_size: FloatArray, b_size: FloatArray) -> tuple[bool, float, float]:
     """Whether two cars (states) are one behind the other, the bumper gap seen from a (positive: b is ahead of a).
 
@@ -58,7 +58,7 @@ def in_line(a: FloatArray, b: FloatArray, a_size: FloatArray, b_size: FloatArray
     return lined, gap if along >= 0.0 else -gap - 1e-9, b[SPEED] * c
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def update_culpable(
     state: FloatArray,
     lane: FloatArray,
@@ -103,11 +103,11 @@ def update_culpable(
             inline[i, j] = lined
 
 
-@njit(cache=True, nogil=True)
-def time_to_collision(state: FloatArray, present: BoolArray, size: FloatArray, i: int) -> tuple[float, int, float]:
-    """Time to collision [s] with, index of, and time headway [s] to the next car in line ahead of car i.
+@njit(nogil=True)
+def look_ahead(state: FloatArray, present: BoolArray, size: FloatArray, i: int) -> tuple[float, int, float, float]:
+    """Time to collision [s] with, index of, gap [m] and time headway [s] to the next car in line ahead of car i.
 
-    (inf, -1, inf) if there is none within 60 m; the time to collision is inf if the gap does not close.
+    (inf, -1, inf, inf) if there is none within 60 m; the time to collision is inf if the gap does not close.
     """
     best_gap, best, lead = 60.0, -1, 0.0
     for j in range(state.shape[0]):
@@ -120,13 +120,13 @@ def time_to_collision(state: FloatArray, present: BoolArray, size: FloatArray, i
         if lined and gap > 0.0 and gap < best_gap:
             best_gap, best, lead = gap, j, speed
     if best < 0:
-        return math.inf, -1, math.inf
+        return math.inf, -1, math.inf, math.inf
     closing = state[i, SPEED] - lead
     ttc = best_gap / closing if closing > 0.0 else math.inf
-    return ttc, best, best_gap / max(state[i, SPEED], 0.1)
+    return ttc, best, best_gap, best_gap / max(state[i, SPEED], 0.1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def escape_ratio(
     road: RoadTables,
     way: int,

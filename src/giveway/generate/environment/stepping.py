@@ -26,7 +26,7 @@ from giveway.generate.environment.observing import observe
 from giveway.generate.environment.safety import FAN_CHECKS, update_culpable
 from giveway.generate.protocol import Outcome
 from giveway.generate.roads.road import RoadTables
-from giveway.planning import idm, occupancy, profiles
+from giveway.planning import encounters, idm, occupancy, profiles
 from giveway.planning.profiles import CHECK_STEPS, NUM_CANDIDATES, PLAN_STEPS, ROW_FACTS
 from giveway.sim import free_motion, motion
 from giveway.sim.compiling import compiled
@@ -35,7 +35,7 @@ from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, drive_fr
 RUNNING = int(Outcome.RUNNING)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def look(state: FloatArray, now: FloatArray) -> None:
     """Write (n, 5) x, y, speed, cosine and sine of the heading of all cars of a world."""
     for i in range(state.shape[0]):
@@ -46,7 +46,7 @@ def look(state: FloatArray, now: FloatArray) -> None:
         now[i, 4] = math.sin(state[i, HEADING])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _on_rails(w: int, i: int, s: float, speed: float, road: RoadTables, moving: Moving) -> None:
     """Put a car that follows its way to a new place on it."""
     way = moving.way[w, i]
@@ -61,7 +61,7 @@ def _on_rails(w: int, i: int, s: float, speed: float, road: RoadTables, moving: 
     moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.count[way] - 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def start_world(w: int, road: RoadTables, rules: Rules, moving: Moving) -> None:
     """Finish the arrays of a world whose lanes, lane coordinates and speeds have been set."""
     n = moving.state.shape[1]
@@ -132,7 +132,7 @@ def natural_actions(road: RoadTables, rules: Rules, moving: Moving, out: FloatAr
 
 @compiled(
     _box_kernels, lanes, driving, contact, careful, safety, natural, legacy, judging, observing, idm, occupancy,
-    profiles, free_motion, motion,
+    profiles, encounters, free_motion, motion,
 )  # fmt: skip
 def advance(
     road: RoadTables,

@@ -12,6 +12,7 @@ from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.frames import wrap_angle
 from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.planning.occupancy import coarse_points
 from giveway.planning.paths import path_through, table_of
 
 EDGE_STEP_M = 0.5
@@ -98,6 +99,9 @@ class RoadTables(NamedTuple):
         path: (R, 6) x, y, cosine, sine, heading, reference speed in curves; see :mod:`giveway.planning.occupancy`.
         first: (L,) first row of each way.
         count: (L,) its number of rows.
+        coarse: (C, 5) coarse points of all ways, see :func:`giveway.planning.occupancy.coarse_points`.
+        coarse_first: (L,) first coarse point of each way.
+        coarse_count: (L,) how many it has.
         step: (L,) their spacing [m].
         length: (L,) of the way [m].
         left: (R,) way on the left at that place, or -1.
@@ -116,6 +120,9 @@ class RoadTables(NamedTuple):
     path: FloatArray
     first: IntArray
     count: IntArray
+    coarse: FloatArray
+    coarse_first: IntArray
+    coarse_count: IntArray
     step: FloatArray
     length: FloatArray
     left: IntArray
@@ -136,6 +143,8 @@ def road_tables(road: Road) -> RoadTables:
     paths = [path_through(np.ascontiguousarray(way), _heading(way)) for way in road.ways]
     tables = [table_of(path) for path in paths]
     count = np.array([len(t) for t in tables], dtype=np.int64)
+    coarse = [coarse_points(t) for t in tables]
+    coarse_count = np.array([len(c) for c in coarse], dtype=np.int64)
     first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
     sides = {side: (np.full(int(count.sum()), -1), np.zeros(int(count.sum()), dtype=np.int64)) for side in (0, 1)}
     for a, b in road.lane_changes:
@@ -150,6 +159,9 @@ def road_tables(road: Road) -> RoadTables:
         path=np.concatenate(tables),
         first=first,
         count=count,
+        coarse=np.concatenate(coarse),
+        coarse_first=np.concatenate([[0], np.cumsum(coarse_count)[:-1]]).astype(np.int64),
+        coarse_count=coarse_count,
         step=np.array([p.step_m for p in paths]),
         length=np.array([p.length_m for p in paths]),
         left=sides[0][0].astype(np.int64),
