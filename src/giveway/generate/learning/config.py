@@ -1,0 +1,103 @@
+"""Everything that can be set about learning, with the published table as defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from giveway.core.errors import ConfigError, UnknownNameError
+
+Algorithm = Literal["maddpg", "matd3"]
+NoiseKind = Literal["uniform", "gaussian", "ou"]
+NoiseClock = Literal["all", "vector"]
+
+
+class LearningConfig(BaseModel):
+    """Settings of MADDPG and MATD3.
+
+    Attributes:
+        algorithm: ``maddpg``, or ``matd3`` with twin critics, delayed actors and smoothed targets.
+        hidden: units of the hidden layers of actors and critics.
+        actor_rate: learning rate of the actors.
+        critic_rate: learning rate of the critics.
+        gamma: discount per step.
+        tau: share of the learned weights that enters the targets at each update.
+        batch: transitions per update.
+        buffer: transitions kept.
+        update_every: environment steps per update; a step of W worlds counts W.
+        learning_starts: environment steps before the first update; until then actions are uniform.
+        noise: kind of exploration noise.
+        noise_scale: scale at the first step.
+        noise_decay: factor per step of the clock.
+        noise_floor: smallest scale.
+        noise_clock: ``all`` counts every world's step, ``vector`` counts one per step of all worlds.
+        grad_clip: largest norm of an agent's gradient.
+        centralized: critics see all observations and actions; without, each agent learns alone (independent DDPG).
+        n_step: rewards summed before bootstrapping.
+        normalize_observations: by running mean and deviation.
+        normalize_rewards: by the running deviation.
+        shared_actor: one actor for all cars, told which car it drives.
+        policy_delay: MATD3, critic updates per actor update.
+        target_noise: MATD3, deviation of the noise on target actions.
+        target_noise_clip: MATD3, bound of that noise.
+
+    Reference:
+        Lowe et al. 2017 (MADDPG); Ackermann et al. 2019 (MATD3); Fujimoto et al. 2018 (TD3). Layers, rates, noise and
+        its decay from the supplement of SANDWICH; discount, target rate, batch and update interval from its artefact.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    algorithm: Algorithm = "maddpg"
+    hidden: tuple[int, ...] = Field(default=(128, 128), min_length=1)
+    actor_rate: float = Field(default=1e-3, gt=0, le=1)
+    critic_rate: float = Field(default=1e-3, gt=0, le=1)
+    gamma: float = Field(default=0.99, ge=0, lt=1)
+    tau: float = Field(default=0.01, gt=0, le=1)
+    batch: int = Field(default=256, ge=1)
+    buffer: int = Field(default=1_000_000, ge=1)
+    update_every: int = Field(default=10, ge=1)
+    learning_starts: int = Field(default=1_000, ge=0)
+    noise: NoiseKind = "uniform"
+    noise_scale: float = Field(default=0.75, ge=0)
+    noise_decay: float = Field(default=0.999995, gt=0, le=1)
+    noise_floor: float = Field(default=0.01, ge=0)
+    noise_clock: NoiseClock = "all"
+    grad_clip: float = Field(default=0.5, gt=0)
+    centralized: bool = True
+    n_step: int = Field(default=1, ge=1, le=20)
+    normalize_observations: bool = False
+    normalize_rewards: bool = False
+    shared_actor: bool = False
+    policy_delay: int = Field(default=2, ge=1)
+    target_noise: float = Field(default=0.2, ge=0)
+    target_noise_clip: float = Field(default=0.5, ge=0)
+
+    @property
+    def num_critics(self) -> int:
+        """Critics per agent."""
+        return 2 if self.algorithm == "matd3" else 1
+
+    @staticmethod
+    def of(values: Mapping[str, Any], *, where: str = "") -> LearningConfig:
+        """From plain values.
+
+        Raises:
+            UnknownNameError: a setting that does not exist.
+            ConfigError: a value out of range.
+        """
+        for name in values:
+            if name not in LearningConfig.model_fields:
+                raise UnknownNameError("learning setting", name, LearningConfig.model_fields, where=where)
+        try:
+            return LearningConfig(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(
+                f"a learning setting does not validate: {first['msg']}",
+                where=f"{where} {field}".strip(),
+                found=repr(first["input"])[:100],
+            ) from error

@@ -1,0 +1,48 @@
+"""How a training went, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from giveway.core.files import write_atomically
+from giveway.generate.learning.training import RoundReport
+
+
+def write_curves(path: Path, history: Sequence[RoundReport]) -> bool:
+    """Return, evaluation, losses and noise over the steps.
+
+    Returns:
+        False, without a file, where matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    figure = Figure(figsize=(10, 6.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 2, sharex=True)
+    steps = [report.steps / 1000 for report in history]
+    axes[0, 0].plot(steps, [r.mean_return for r in history], marker=".", color="#0072b2")
+    axes[0, 0].set_title("return per episode, with noise")
+    for name in dict.fromkeys(n for r in history for n in r.evaluation):
+        if name.endswith("rate"):
+            axes[0, 1].plot(steps, [r.evaluation.get(name, float("nan")) for r in history], marker=".", label=name)
+    axes[0, 1].set_title("evaluation, without noise")
+    axes[0, 1].set_ylim(-0.02, 1.02)
+    if axes[0, 1].lines:
+        axes[0, 1].legend(fontsize=8)
+    axes[1, 0].plot(steps, [r.critic_loss for r in history], marker=".", color="#d55e00", label="critic loss")
+    axes[1, 0].plot(steps, [r.value for r in history], marker=".", color="#009e73", label="value of the actors")
+    axes[1, 0].legend(fontsize=8)
+    axes[1, 0].set_title("critics")
+    axes[1, 1].plot(steps, [r.noise for r in history], marker=".", color="#666666")
+    axes[1, 1].set_title("scale of the noise")
+    for ax in axes[1]:
+        ax.set_xlabel("thousand environment steps")
+    for ax in axes.flat:
+        ax.grid(alpha=0.3)
+    with write_atomically(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return True

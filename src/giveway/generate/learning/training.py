@@ -1,0 +1,270 @@
+"""The training loop: step all worlds, remember, update, and tell how it goes.
+
+Training advances in rounds. Each round starts with fresh worlds and its own random streams and ends with a checkpoint,
+so that a training that was killed goes on from its last round exactly as if it had not been.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from giveway.core.arrays import BoolArray, IntArray
+from giveway.core.seeds import seed_for, stream
+from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.maddpg import Losses, MultiAgentLearner
+from giveway.generate.learning.noise import Noise, noise_scale
+from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
+from giveway.generate.learning.replay import Accumulator, Batch, ReplayBuffer, Shape
+from giveway.generate.learning.statistics import RunningStatistics
+from giveway.generate.protocol import Outcome, VectorWorlds
+
+MAX_SEED = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundReport:
+    """What one round brought.
+
+    Attributes:
+        round: from 1.
+        steps: environment steps so far.
+        updates: so far.
+        episodes: finished in this round.
+        mean_return: sum of rewards per finished episode, mean over cars; NaN without any.
+        noise: scale at its end.
+        critic_loss: mean over updates and cars; NaN without updates.
+        value: mean value the critics gave to the actors; NaN without updates.
+        outcomes: name of the outcome to number of finished episodes.
+        evaluation: measures of the policy without noise; empty if it was not evaluated.
+        wall_s: how long the round took.
+    """
+
+    round: int
+    steps: int
+    updates: int
+    episodes: int
+    mean_return: float
+    noise: float
+    critic_loss: float
+    value: float
+    outcomes: Mapping[str, int] = field(default_factory=dict[str, int])
+    evaluation: Mapping[str, float] = field(default_factory=dict[str, float])
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Sent after every step of the worlds, for a live line.
+
+    Attributes:
+        steps: environment steps so far.
+        updates: so far.
+        noise: scale of the exploration.
+        episodes: finished in this round.
+        mean_return: of the finished ones; NaN without any.
+    """
+
+    steps: int
+    updates: int
+    noise: float
+    episodes: int
+    mean_return: float
+
+
+class Training:
+    """A training under way.
+
+    Args:
+        worlds: what to learn in.
+        config: settings.
+        seed: root of all random streams.
+        steps: environment steps it is meant to reach; bounds the memory of the replay.
+        world: name and version of the observation, kept in the policy.
+        made: further facts for the policy file.
+    """
+
+    def __init__(
+        self,
+        worlds: VectorWorlds,
+        config: LearningConfig,
+        *,
+        seed: int,
+        steps: int,
+        world: str = "",
+        made: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.worlds, self.config, self.seed, self.world = worlds, config, seed, world
+        self.made = dict(made or {})
+        self.shape = Shape(cars=worlds.n_cars, observation=worlds.observation_size, action=worlds.action_size)
+        weights = torch.Generator().manual_seed(seed_for(seed, "weights") % 2**63)
+        self.learner = MultiAgentLearner(self.shape, config, weights)
+        self.buffer = ReplayBuffer(self.shape, max(min(config.buffer, steps + worlds.n_worlds), config.batch))
+        self.observed = RunningStatistics((self.shape.cars, self.shape.observation))
+        self.rewarded = RunningStatistics((self.shape.cars,))
+        self.steps = self.rounds = self.owed = 0
+
+    def policy(self) -> Policy:
+        """The actors as they are now."""
+        info = PolicyInfo(
+            cars=self.shape.cars,
+            observation=self.shape.observation,
+            action=self.shape.action,
+            world=self.world,
+            hidden=self.config.hidden,
+            shared=self.config.shared_actor,
+            steps=self.steps,
+            seed=self.seed,
+            made=self.made,
+        )
+        mean, deviation = self.scaling()
+        return Policy(info, self.learner.actor.theta.detach().numpy().copy(), mean, deviation)
+
+    def run_round(self, steps: int, on_tick: Callable[[Tick], None] | None = None) -> RoundReport:
+        """Advance by at least ``steps`` environment steps, in whole steps of all worlds."""
+        began = time.monotonic()
+        self.rounds += 1
+        round_ = _Round(self, on_tick)
+        goal = self.steps + steps
+        while self.steps < goal:
+            round_.step()
+        return round_.report(time.monotonic() - began)
+
+    def scaling(self) -> tuple[Float32Array, Float32Array]:
+        """(k, o) mean and deviation of the observations; 0 and 1 if they are taken as they are."""
+        shape = (self.shape.cars, self.shape.observation)
+        if not self.config.normalize_observations:
+            return np.zeros(shape, dtype=np.float32), np.ones(shape, dtype=np.float32)
+        return self.observed.mean.astype(np.float32), self.observed.deviation.astype(np.float32)
+
+    def scaled(self, batch: Batch) -> Batch:
+        """The batch in the units the networks see."""
+        if not (self.config.normalize_observations or self.config.normalize_rewards):
+            return batch
+        mean, deviation = (torch.from_numpy(a) for a in self.scaling())
+        unit = self.rewarded.deviation.astype(np.float32) if self.config.normalize_rewards else np.float32(1)
+        return Batch(
+            observations=(batch.observations - mean) / deviation,
+            actions=batch.actions,
+            rewards=batch.rewards / torch.as_tensor(unit),
+            discounts=batch.discounts,
+            active=batch.active,
+            next_observations=(batch.next_observations - mean) / deviation,
+        )
+
+
+class _Round:
+    """Everything that lives for one round only."""
+
+    def __init__(self, training: Training, on_tick: Callable[[Tick], None] | None) -> None:
+        self.training, self.on_tick = training, on_tick
+        worlds, config, n = training.worlds, training.config, training.rounds
+        self.rng = stream(training.seed, "explore", n)
+        self.sampler = torch.Generator().manual_seed(seed_for(training.seed, "sample", n) % 2**63)
+        shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
+        self.noise = Noise(config, shape, self.rng)
+        self.memory = Accumulator(training.shape, worlds.n_worlds, config.n_step, config.gamma)
+        self.resets = 0
+        self.observations = self._reset(None)
+        self.returns = np.zeros((worlds.n_worlds, worlds.n_cars))
+        self.finished: list[float] = []
+        self.outcomes: dict[str, int] = {}
+        self.losses: list[Losses] = []
+        self.scale = 0.0
+
+    def step(self) -> None:
+        training, config = self.training, self.training.config
+        worlds = training.worlds
+        actions = self._explore()
+        moved = worlds.step(actions)
+        done = moved.done
+        records = self.memory.push(
+            self.observations, actions, moved.rewards, moved.terminated, moved.active, moved.observations, done
+        )
+        training.buffer.add(records)
+        if config.normalize_observations:
+            training.observed.add(self.observations)
+        if config.normalize_rewards:
+            training.rewarded.add(moved.rewards)
+        self.returns += moved.rewards * moved.active
+        self._finish(done, moved.outcome)
+        self.observations = self._reset(done) if done.any() else moved.observations
+        training.steps += worlds.n_worlds
+        self._learn()
+        if self.on_tick is not None:
+            self.on_tick(
+                Tick(
+                    steps=training.steps,
+                    updates=training.learner.updates,
+                    noise=self.scale,
+                    episodes=len(self.finished),
+                    mean_return=_mean(self.finished),
+                )
+            )
+
+    def _explore(self) -> Float32Array:
+        training, config = self.training, self.training.config
+        worlds = training.worlds
+        shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
+        clock = training.steps if config.noise_clock == "all" else training.steps // worlds.n_worlds
+        self.scale = noise_scale(clock, config)
+        if training.steps < config.learning_starts:
+            return self.rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+        with torch.no_grad():
+            x = torch.from_numpy(self.observations)
+            if config.normalize_observations:
+                mean, deviation = (torch.from_numpy(a) for a in training.scaling())
+                x = (x - mean) / deviation
+            chosen = training.learner.act(x).transpose(0, 1).numpy()
+        return np.clip(chosen + self.noise.draw(self.scale), -1.0, 1.0).astype(np.float32)
+
+    def _finish(self, done: BoolArray, codes: IntArray) -> None:
+        if not done.any():
+            return
+        self.finished += self.returns[done].mean(axis=1).tolist()
+        for code, count in zip(*np.unique(codes[done], return_counts=True), strict=True):
+            name = Outcome(code).name.lower()
+            self.outcomes[name] = self.outcomes.get(name, 0) + int(count)
+        self.returns[done] = 0.0
+        self.noise.restart(done)
+
+    def _reset(self, done: BoolArray | None) -> Float32Array:
+        seed = seed_for(self.training.seed, "reset", self.training.rounds, self.resets) % MAX_SEED
+        self.resets += 1
+        return np.ascontiguousarray(self.training.worlds.reset(seed=seed, worlds=done), dtype=np.float32)
+
+    def _learn(self) -> None:
+        training, config = self.training, self.training.config
+        if training.steps < config.learning_starts or len(training.buffer) < config.batch:
+            return
+        training.owed += training.worlds.n_worlds
+        while training.owed >= config.update_every:
+            batch = training.scaled(training.buffer.sample(config.batch, self.sampler))
+            self.losses.append(training.learner.update(batch, self.sampler))
+            training.owed -= config.update_every
+
+    def report(self, wall_s: float) -> RoundReport:
+        training = self.training
+        critic = [float(loss.critic.mean()) for loss in self.losses]
+        value = [float(loss.value.mean()) for loss in self.losses if loss.value is not None]
+        return RoundReport(
+            round=training.rounds,
+            steps=training.steps,
+            updates=training.learner.updates,
+            episodes=len(self.finished),
+            mean_return=_mean(self.finished),
+            noise=self.scale,
+            critic_loss=_mean(critic),
+            value=_mean(value),
+            outcomes=dict(sorted(self.outcomes.items())),
+            wall_s=wall_s,
+        )
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
