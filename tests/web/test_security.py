@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from giveway.study.monitor import create_invite, payments
+from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import Study, open_study, set_study_state
 from giveway.testing.studies import synthetic_study
 from giveway.web.app import create_app
@@ -250,8 +251,12 @@ def test_large_bodies_and_long_addresses_are_refused(client: TestClient) -> None
         for _ in range(80):
             yield b"x" * 1024
 
-    for path, kind in (("/consent", "application/x-www-form-urlencoded"), ("/api/answers", "application/json")):
-        assert client.post(path, content=chunks(), headers={"Content-Type": kind}).status_code in (400, 413)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert client.post("/consent", content=chunks(), headers=form).status_code in (400, 413)
+    assert client.post("/api/answers", content=chunks()).status_code == 403  # not even read
+    client.cookies["gw_rater"] = enroll_token(client.app.state.web.study)  # type: ignore[attr-defined]
+    proof = client.get("/rate").text.split('name="form-token" content="')[1].split('"')[0]
+    assert client.post("/api/answers", content=chunks(), headers={"X-CSRF": proof}).status_code == 413
     assert client.get("/?invite=" + "x" * 3000).status_code == 414
 
 

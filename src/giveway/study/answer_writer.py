@@ -1,24 +1,28 @@
 """Saving answers: many at once, acknowledged one by one, only when they are on the disk.
 
 A commit that waits for the disk takes milliseconds. One thread therefore takes whatever answers are waiting,
-writes them in one transaction and tells each of them its outcome after the commit ("group commit"). Under light load
-a batch holds one answer; under heavy load the batch grows and the number of commits does not.
+writes them in one transaction and tells each of them its outcome after the commit ("group commit"). Commits start at
+least 20 ms apart: under light load a batch holds one answer, which waits for nothing; under heavy load the batch grows
+and the number of commits does not.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, TextClause, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 MAX_BATCH = 256
 MAX_WAITING = 20_000
+COMMIT_EVERY_S = 0.02
 
 
 class Outcome(StrEnum):
@@ -56,32 +60,51 @@ class Answer:
 
 
 COLUMNS = tuple(Answer.__dataclass_fields__)
-_INSERT = text(
-    f"INSERT INTO answers ({', '.join(COLUMNS)}) "
-    "SELECT :id, rater_id, position, :rating, :rt_ms, :plays, :played_ms, :visible_ms, :ts_utc, :app_version "
-    "FROM assignments WHERE rater_id = :rater_id AND position = :position AND (kind <> 'clip' OR :plays >= 1) "
-    "ON CONFLICT DO NOTHING"
-)
-_EXISTING = text("SELECT id, rater_id, position FROM answers WHERE rater_id = :rater_id AND position = :position")
+_TYPES = {"id": "VARCHAR(36)", "ts_utc": "VARCHAR(32)", "app_version": "VARCHAR(32)"}
+_EXISTING = text("SELECT id FROM answers WHERE rater_id = :rater_id AND position = :position")
 _STATE = text("SELECT state FROM studies")
+
+
+@lru_cache(maxsize=MAX_BATCH)
+def _insertion(count: int) -> TextClause:
+    """One statement for a whole batch: inserts what may be inserted and returns the ids of exactly that."""
+    first = ", ".join(f"CAST(:{name}_0 AS {_TYPES.get(name, 'INTEGER')})" for name in COLUMNS)
+    others = "".join(f", ({', '.join(f':{name}_{n}' for name in COLUMNS)})" for n in range(1, count))
+    given = ", ".join(f"given.{name}" for name in COLUMNS)
+    return text(
+        f"WITH given ({', '.join(COLUMNS)}) AS (VALUES ({first}){others}) "
+        f"INSERT INTO answers ({', '.join(COLUMNS)}) SELECT {given} FROM given "
+        "JOIN assignments ON assignments.rater_id = given.rater_id AND assignments.position = given.position "
+        "WHERE (assignments.kind <> 'clip' OR given.plays >= 1) AND (SELECT state FROM studies) = 'open' "
+        "ON CONFLICT DO NOTHING RETURNING id"
+    )
 
 
 def write_answers(connection: Connection, answers: Sequence[Answer]) -> list[Outcome]:
     """Insert answers inside the caller's transaction; an outcome counts only after its commit."""
+    values = {f"{name}_{n}": getattr(one, name) for n, one in enumerate(answers) for name in COLUMNS}
+    saved = set(connection.execute(_insertion(len(answers)), values).scalars())
+    outcomes: list[Outcome] = []
+    for answer in answers:
+        if answer.id in saved:
+            saved.remove(answer.id)  # the same answer a second time in one batch is a duplicate
+            outcomes.append(Outcome.SAVED)
+        else:
+            outcomes.append(_why_not(connection, answer))
+    return outcomes
+
+
+def _why_not(connection: Connection, answer: Answer) -> Outcome:
     if connection.execute(_STATE).scalar_one() != "open":
-        return [Outcome.CLOSED] * len(answers)
-    return [_write(connection, answer) for answer in answers]
-
-
-def _write(connection: Connection, answer: Answer) -> Outcome:
-    values = {name: getattr(answer, name) for name in COLUMNS}
-    if connection.execute(_INSERT, values).rowcount == 1:
-        return Outcome.SAVED
+        return Outcome.CLOSED
     place = {"rater_id": answer.rater_id, "position": answer.position}
-    existing = connection.execute(_EXISTING, place).first()
+    existing = connection.execute(_EXISTING, place).scalar_one_or_none()
     if existing is None:
         return Outcome.REFUSED
-    return Outcome.DUPLICATE if existing.id == answer.id else Outcome.CONFLICT
+    return Outcome.DUPLICATE if existing == answer.id else Outcome.CONFLICT
+
+
+_Entry = tuple[Answer, Future[Outcome]]
 
 
 class AnswerWriter:
@@ -93,7 +116,8 @@ class AnswerWriter:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._waiting: queue.Queue[tuple[Answer, Future[Outcome]] | None] = queue.Queue(MAX_WAITING)
+        self._waiting: queue.Queue[_Entry | None] = queue.Queue(MAX_WAITING)
+        self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="answers", daemon=True)
         self._thread.start()
 
@@ -110,11 +134,17 @@ class AnswerWriter:
         """Save what is waiting and stop."""
         self._waiting.put(None)
         self._thread.join()
+        if self._connection is not None:
+            self._connection.close()
 
     def _run(self) -> None:
         running = True
+        due_s = 0.0
         while running:
             batch = [self._waiting.get()]
+            if (early_s := due_s - time.monotonic()) > 0:
+                time.sleep(early_s)
+            due_s = time.monotonic() + COMMIT_EVERY_S
             while len(batch) < MAX_BATCH and not self._waiting.empty():
                 batch.append(self._waiting.get())
             running = None not in batch
@@ -122,10 +152,9 @@ class AnswerWriter:
             if entries:
                 self._commit(entries)
 
-    def _commit(self, entries: list[tuple[Answer, Future[Outcome]]]) -> None:
+    def _commit(self, entries: list[_Entry]) -> None:
         try:
-            with self._engine.begin() as connection:
-                outcomes = write_answers(connection, [answer for answer, _ in entries])
+            outcomes = self._write([answer for answer, _ in entries])
         except SQLAlchemyError as error:
             if len(entries) > 1 and isinstance(error, DBAPIError) and not error.connection_invalidated:
                 for entry in entries:  # one impossible answer must not take the others with it
@@ -136,3 +165,27 @@ class AnswerWriter:
             return
         for (_, future), outcome in zip(entries, outcomes, strict=True):
             future.set_result(outcome)
+
+    def _write(self, answers: list[Answer]) -> list[Outcome]:
+        if self._engine.dialect.name == "sqlite":
+            with self._engine.begin() as connection:
+                return write_answers(connection, answers)
+        try:
+            return self._write_at_once(answers)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            return self._write_at_once(answers)  # the server was restarted; writing twice stores once
+
+    def _write_at_once(self, answers: list[Answer]) -> list[Outcome]:
+        """A batch is one statement, so it needs no transaction around it: one way to the server and back."""
+        if self._connection is None:
+            self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            with self._connection.begin():
+                return write_answers(self._connection, answers)
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                self._connection.close()
+                self._connection = None
+            raise

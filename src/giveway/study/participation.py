@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from giveway.core.errors import GivewayError
 from giveway.core.seeds import seed_for
@@ -21,6 +21,10 @@ MAX_EXTERNAL_ID = 200
 PLAYBACK_CHOICES = 4
 AGE_BANDS = ("18-24", "25-34", "35-44", "45-54", "55-64", "65+")
 DRIVING_BANDS = ("0-2", "3-9", "10-19", "20+")
+
+_BY_TOKEN = select(raters.c.id, raters.c.code, raters.c.step, raters.c.language, raters.c.completion_code).where(
+    raters.c.token_hash == bindparam("token_hash")
+)
 
 RefusalReason = Literal["paused", "closed", "full", "invite", "quota"]
 
@@ -111,7 +115,7 @@ def _free_code(connection: Connection) -> str:
 def find_rater(study: Study, token: str) -> Rater | None:
     """The rater with this resume token, or None."""
     with study.reader.connect() as connection:
-        row = connection.execute(select(raters).where(raters.c.token_hash == token_hash(token))).first()
+        row = connection.execute(_BY_TOKEN, {"token_hash": token_hash(token)}).first()
     return None if row is None else _rater(row)
 
 
@@ -179,13 +183,29 @@ def _assignment(rater: Rater, item: Item) -> dict[str, Any]:
 
 def assigned_items(study: Study, rater: Rater) -> tuple[list[Item], set[int]]:
     """The stored order of a rater, and the positions that are answered."""
+    both = assignments.outerjoin(
+        answers, (answers.c.rater_id == assignments.c.rater_id) & (answers.c.position == assignments.c.position)
+    )
     with study.reader.connect() as connection:
         rows = connection.execute(
-            select(assignments).where(assignments.c.rater_id == rater.id).order_by(assignments.c.position)
+            select(assignments, answers.c.id.label("answer"))
+            .select_from(both)
+            .where(assignments.c.rater_id == rater.id)
+            .order_by(assignments.c.position)
         ).all()
-        done = connection.execute(select(answers.c.position).where(answers.c.rater_id == rater.id)).scalars().all()
     items = [Item(position=r.position, kind=r.kind, item=r.item, repeat=r.repeat, expected=r.expected) for r in rows]
-    return items, set(done)
+    return items, {r.position for r in rows if r.answer is not None}
+
+
+def count_items(study: Study, rater: Rater) -> tuple[int, int]:
+    """How many items a rater has, and how many are answered."""
+    assigned, answered = (
+        select(func.count()).select_from(table).where(table.c.rater_id == rater.id).scalar_subquery()
+        for table in (assignments, answers)
+    )
+    with study.reader.connect() as connection:
+        row = connection.execute(select(assigned, answered)).one()
+    return row[0], row[1]
 
 
 def finish_rating(study: Study, rater: Rater) -> Step:

@@ -44,8 +44,10 @@ class Study:
 
     @property
     def reader(self) -> Engine:
-        """The same database for reading: on SQLite such transactions do not wait for writers."""
-        return self.engine.execution_options(read_only=True)
+        """The same database for reading single statements: nobody waits for a writer, or for a transaction to end."""
+        if self.engine.dialect.name == "sqlite":
+            return self.engine.execution_options(read_only=True)
+        return self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @property
     def stimuli(self) -> list[Stimulus]:

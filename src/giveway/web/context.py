@@ -119,6 +119,7 @@ def page_environment(globals_: Mapping[str, Any]) -> Environment:
         loader=PackageLoader("giveway.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )

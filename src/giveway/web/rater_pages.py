@@ -14,7 +14,7 @@ from giveway.study.participation import (
     MAX_EXTERNAL_ID,
     PLAYBACK_CHOICES,
     JoinRefusedError,
-    assigned_items,
+    count_items,
     find_rater,
     finish,
     finish_rating,
@@ -128,10 +128,10 @@ def rater_pages(web: WebContext) -> APIRouter:
         rater = web.at_step(request, "rate")
         if isinstance(rater, Response):
             return rater
-        items, done = assigned_items(study, rater)
-        if len(done) == len(items):
+        total, answered = count_items(study, rater)
+        if answered == total:
             return web.go(finish_rating(study, rater))
-        return web.page(request, "rate.html", rater=rater, total=len(items), answered=len(done))
+        return web.page(request, "rate.html", rater=rater, total=total, answered=answered)
 
     @router.get("/comment")
     def comment(request: Request) -> Response:

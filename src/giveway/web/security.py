@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,9 +51,8 @@ class Gate:
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
         self.app = app
-        self.headers = dict(HEADERS)
-        if https:
-            self.headers["Strict-Transport-Security"] = "max-age=31536000"
+        named = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if https else {})
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in named.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check, pass on, add headers."""
@@ -68,10 +67,9 @@ class Gate:
             nonlocal status, answered
             if message["type"] == "http.response.start":
                 status, answered = message["status"], True
-                headers = MutableHeaders(scope=message)
-                for name, value in self.headers.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                message["headers"] = [*message["headers"], *self.headers]
+                if not any(name == b"cache-control" for name, _ in message["headers"]):
+                    message["headers"].append((b"cache-control", b"no-store"))
             await send(message)
 
         refusal = _refuse(scope)
