@@ -170,6 +170,54 @@ def test_folders_without_recordings_are_refused(tmp_path: Path) -> None:
             find_sources(folder)
 
 
+@pytest.fixture(scope="module")
+def drive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two bundled cases driven with two predictors."""
+    from giveway.drive.bundled import bundled_set
+    from giveway.drive.runs import run_predictor
+    from giveway.models.motion import make_predictor
+    from giveway.planning import make_planner
+
+    out = tmp_path_factory.mktemp("drive") / "run"
+    cases, source = bundled_set()
+    for name in ("echo", "constant_velocity"):
+        run_predictor(cases[:2], source, predictor=make_predictor(name), planner=make_planner("idm"), out=out)
+    return out
+
+
+def test_drive_logs_become_conditions_beside_the_recorded_drivers(drive_run: Path) -> None:
+    from giveway.cli.roads import road_of
+
+    for folder in (drive_run, drive_run / "logs"):
+        sources = find_sources(folder, road_of=lambda case: road_of(case, None))
+        assert [s.condition for s in sources] == ["recorded", "constant_velocity", "echo"]
+        assert [len(s.readers) for s in sources] == [2, 2, 2]
+    recorded, simulated = (next(s.scenes(np.random.default_rng(0))) for s in sources[:2])
+    assert recorded.road is not None
+    assert recorded.attributes["situation"] == simulated.attributes["situation"]
+    assert not np.array_equal(recorded.tracks.xy, simulated.tracks.xy)
+    (window,) = find_windows(simulated, duration_s=5.0, limit=3)
+    assert str(simulated.tracks.ids[window.ego]) == simulated.attributes["ego"]
+
+
+def test_logs_may_stand_beside_recordings(drive_run: Path, tmp_path: Path) -> None:
+    write_interaction(tmp_path / "recorded" / "DR_A", 3.0)
+    (tmp_path / "ours").symlink_to(drive_run / "logs" / "echo")
+    assert [(s.condition, len(s.readers)) for s in find_sources(tmp_path)] == [("recorded", 1), ("ours", 2)]
+
+
+def test_window_of_a_log_is_placed_around_the_nearest_approach() -> None:
+    scene = worlds.crossing(duration_s=6.0)
+    ids = [str(i) for i in scene.tracks.ids]
+    scene = replace(scene, attributes={"ego": ids[1], "rated": ids[0]})
+    distance = np.hypot(*(scene.tracks.xy[0] - scene.tracks.xy[1]).T)
+    nearest = int(np.nanargmin(distance))
+    (window,) = find_windows(scene, duration_s=2.0, limit=1)
+    assert window.nearest_m == pytest.approx(distance[nearest])
+    assert window.start <= nearest < window.stop
+    assert find_windows(replace(scene, attributes={"ego": "nobody"}), duration_s=2.0, limit=1) == []
+
+
 def test_video_shows_what_the_canvas_shows_and_names_nothing(tmp_path: Path) -> None:
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     from giveway.study.video import COLORS, SIDE_PX, video_frame, write_video

@@ -9,10 +9,10 @@ import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.progress import recording_progress
+from giveway.cli.roads import road_of
 from giveway.core.errors import EmptySelectionError, UsageError
 
 if TYPE_CHECKING:
-    from giveway.core.maps.lanes import LaneMap
     from giveway.sim.cases import Case
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
@@ -79,7 +79,7 @@ def replay(
         )
     log = read_log(found[0])
     target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
-    road = _road_of(log.case, data)
+    road = road_of(log.case, data)
     if target.suffix == ".mp4":
         write_film(target, log, road)
     elif target.suffix == ".html":
@@ -201,12 +201,3 @@ def train_predictor(
             f"best of its modes {result['min_ade_m']:.3f} m"
         )
         typer.echo(f"next: giveway drive run -p {kind}:{out} -o R")
-
-
-def _road_of(case: Case, data: Path | None) -> LaneMap | None:
-    from giveway.drive.bundled import bundled_set
-    from giveway.drive.scenes import RecordedScenes
-
-    if case.dataset == "bundled":
-        return bundled_set()[1].scene_of(case).road
-    return None if data is None else RecordedScenes(data).scene_of(case).road

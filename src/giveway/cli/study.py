@@ -28,7 +28,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")
 
 @app.command()
 def create(
-    clips: Annotated[Path, typer.Option("--clips", help="Recordings: a data root, or one subfolder per condition.")],
+    clips: Annotated[
+        Path,
+        typer.Option(
+            "--clips", help="A data root, the logs of giveway drive run, or one such subfolder per condition."
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="Study folder to create.")],
     num_clips: Annotated[int, typer.Option(min=1, max=2000, help="Main clips, broken ones included.")] = 36,
     anchors: Annotated[int, typer.Option(min=0, max=20, help="Clips with motion broken on purpose.")] = 2,
@@ -49,10 +54,12 @@ def create(
     contact: Annotated[str, typer.Option(help="Whom raters can ask.")] = "",
     language: Annotated[str, typer.Option(help="Language of the texts.")] = "en",
     texts: Annotated[Path | None, typer.Option(help="Translation file; see docs.")] = None,
+    data: Annotated[Path | None, typer.Option(help="For drive logs: the recordings, for their maps.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of choice and orders.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Turn a folder of logs or recordings into a balanced study."""
+    from giveway.cli.roads import road_of
     from giveway.study.creation import Plan, create_study
     from giveway.study.design import parse_design, study_id_from
     from giveway.study.sources import find_sources
@@ -82,7 +89,14 @@ def create(
         raise UsageError(f"unknown template {template!r}", found="known: balanced, published")
     design = parse_design(content, where="options of giveway study create")
     with _progress("cutting clips", quiet=as_json) as progress:
-        made = create_study(find_sources(clips), out, design, plan, texts=texts, progress=progress)
+        made = create_study(
+            find_sources(clips, road_of=lambda case: road_of(case, data)),
+            out,
+            design,
+            plan,
+            texts=texts,
+            progress=progress,
+        )
     counts: dict[str, int] = {}
     for clip in made.clips:
         name = "practice" if clip.role == "practice" else clip.condition

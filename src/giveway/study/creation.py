@@ -224,12 +224,13 @@ def _collect(source: Source, count: int, design: StudyDesign) -> list[_Found]:
     """Windows spread over the scenes: as many per scene as needed, then in rounds, the best of every scene first."""
     per_scene = max(2, -(-count // max(1, len(source.readers))) + 1)
     rounds: list[list[_Found]] = [[] for _ in range(per_scene)]
-    total = 0
+    total, longest_s = 0, 0.0
     for scene in source.scenes(stream(design.order.seed, "scenes", source.condition)):
         windows = find_windows(scene, duration_s=design.clips.duration_s, limit=per_scene)
         for n, window in enumerate(windows):
             rounds[n].append(_Found(scene=scene, window=window))
         total += len(windows)
+        longest_s = max(longest_s, float(scene.tracks.time_s[-1] - scene.tracks.time_s[0]))
         if len(rounds[0]) >= count or (total >= count and len(rounds[0]) >= 3):
             break
     found = [one for wave in rounds for one in wave][:count]
@@ -238,7 +239,7 @@ def _collect(source: Source, count: int, design: StudyDesign) -> list[_Found]:
             f"no stretch worth showing in condition {source.condition!r}",
             where=source.folder,
             found=f"{len(source.readers)} recordings without two moving vehicles near each other for "
-            f"{design.clips.duration_s:g} s",
+            f"{design.clips.duration_s:g} s; the longest lasts {longest_s:.1f} s",
             hint="shorten --seconds, or give other recordings",
         )
     order = stream(design.order.seed, "choice", source.condition).permutation(len(found))

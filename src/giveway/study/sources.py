@@ -15,6 +15,8 @@ from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Dataset, Recording
+from giveway.sim.cases import Case
+from giveway.study.log_sources import RoadOf, drive_logs, recorded_readers, simulated_readers
 
 WHOLE_FOLDER_CONDITION = "recorded"
 
@@ -39,11 +41,18 @@ class Source:
             yield from self.readers[int(index)]()
 
 
-def find_sources(folder: Path) -> list[Source]:
-    """The folder as one source, or one source per subfolder that holds recordings.
+def without_road(case: Case) -> LaneMap | None:
+    """No map for any case."""
+    return None
+
+
+def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source]:
+    """The folder as one source, or one source per subfolder that holds recordings or logs.
 
     Args:
-        folder: a data root of any registered dataset, or a folder whose subfolders are such roots, one per condition.
+        folder: a data root of any registered dataset; or a folder with drive logs, which give one condition per folder
+            that holds logs, and ``recorded``; or a folder whose subfolders are such roots, one per condition.
+        road_of: where the map of a drive log comes from, since logs hold none.
 
     Raises:
         DatasetLayoutError: if nothing readable is found.
@@ -52,6 +61,13 @@ def find_sources(folder: Path) -> list[Source]:
         raise DatasetLayoutError("there is no such folder", where=folder, hint="give a folder with logs or recordings")
     below = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
     sources = [s for child in below if (s := _source(child, child.name)) is not None]
+    logs = {child: found for child in below if (found := drive_logs(child))}
+    if logs and not sources:
+        return _log_sources(drive_logs(folder), folder, road_of)
+    sources += [
+        Source(condition=child.name, folder=child, readers=simulated_readers(found, road_of))
+        for child, found in logs.items()
+    ]
     whole = _source(folder, WHOLE_FOLDER_CONDITION)
     # A data root may have subfolders that are roots themselves (sites); then the folder as a whole is one condition.
     if whole is not None and len(whole.readers) >= sum(len(s.readers) for s in sources):
@@ -61,9 +77,26 @@ def find_sources(folder: Path) -> list[Source]:
             "no logs or recordings found",
             where=folder,
             found=f"{len(below)} subfolders, none with recordings of {', '.join(DATASETS.names())}",
-            hint="one subfolder per condition, each laid out as its dataset asks: giveway data list",
+            hint="one subfolder per condition, each with drive logs or laid out as its dataset asks: giveway data list",
         )
     return sources
+
+
+def _log_sources(logs: list[Path], folder: Path, road_of: RoadOf) -> list[Source]:
+    """One condition per folder that holds logs, and the recorded drivers of the same cases."""
+    conditions: dict[str, list[Path]] = {}
+    for log in logs:
+        conditions.setdefault(log.parent.name, []).append(log)
+    sources = [
+        Source(condition=name, folder=folder, readers=simulated_readers(found, road_of))
+        for name, found in sorted(conditions.items())
+    ]
+    if WHOLE_FOLDER_CONDITION in conditions:
+        return sources
+    return [
+        Source(condition=WHOLE_FOLDER_CONDITION, folder=folder, readers=recorded_readers(logs, road_of)),
+        *sources,
+    ]
 
 
 def _source(folder: Path, condition: str) -> Source | None:

@@ -59,9 +59,9 @@ def find_windows(scene: Scene, *, duration_s: float, limit: int) -> list[Window]
     length = round(duration_s / tracks.dt_s) + 1 if tracks.num_instants > 1 else 0
     if length < 2 or length > tracks.num_instants:
         return []
-    declared = _declared(scene, length)
-    if declared is not None:
-        return [declared]
+    if scene.attributes.get("ego") is not None:
+        declared = _declared(scene, length)
+        return [] if declared is None else [declared]
     found: list[Window] = []
     step = max(1, round(SEARCH_STEP_S / tracks.dt_s))
     for start in range(0, tracks.num_instants - length + 1, step):
@@ -81,25 +81,41 @@ def find_windows(scene: Scene, *, duration_s: float, limit: int) -> list[Window]
 
 
 def _declared(scene: Scene, length: int) -> Window | None:
-    hints: dict[str, Any] = {key: scene.attributes.get(key) for key in ("ego", "rated", "start_s")}
-    if hints["ego"] is None:
-        return None
+    """The stretch that the scene names; where it names no start, the one around the nearest approach."""
     tracks = scene.tracks
     ids = [str(i) for i in tracks.ids]
+    hints: dict[str, Any] = {key: scene.attributes.get(key) for key in ("ego", "rated", "start_s")}
     if str(hints["ego"]) not in ids or (hints["rated"] is not None and str(hints["rated"]) not in ids):
         return None
     ego = ids.index(str(hints["ego"]))
-    start = 0
+    rated = None if hints["rated"] is None else ids.index(str(hints["rated"]))
     if hints["start_s"] is not None:
         start = int(np.searchsorted(tracks.time_s, tracks.time_s[0] + float(hints["start_s"])))
-    start = max(0, min(start, tracks.num_instants - length))
-    if hints["rated"] is not None:
-        rated = ids.index(str(hints["rated"]))
+        start = max(0, min(start, tracks.num_instants - length))
+    elif rated is not None:
+        start = _around_nearest(tracks, ego, rated, length)
+        if start is None:
+            return None
+    else:
+        start = 0
+    if rated is not None:
         distance = np.hypot(*(tracks.xy[ego, start : start + length] - tracks.xy[rated, start : start + length]).T)
         nearest = float(np.nanmin(distance)) if np.isfinite(distance).any() else float("inf")
         return Window(start=start, stop=start + length, ego=ego, rated=rated, nearest_m=nearest)
     with_ego = [w for w in _encounters(tracks, start, start + length) if w.ego == ego]
     return min(with_ego, key=lambda w: w.nearest_m, default=None)
+
+
+def _around_nearest(tracks: Tracks, ego: int, rated: int, length: int) -> int | None:
+    """Start of the window in which both are present throughout, with their nearest approach closest to its middle."""
+    both = (tracks.observed[ego] & tracks.observed[rated]).astype(np.int64)
+    count = np.convolve(both, np.ones(length, dtype=np.int64), mode="valid")
+    starts = np.flatnonzero(count == length)
+    if starts.size == 0:
+        return None
+    distance = np.hypot(*(tracks.xy[ego] - tracks.xy[rated]).T)
+    nearest = int(np.nanargmin(distance))
+    return int(starts[np.abs(starts + length // 2 - nearest).argmin()])
 
 
 def _encounters(tracks: Tracks, start: int, stop: int) -> list[Window]:

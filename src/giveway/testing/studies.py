@@ -29,7 +29,8 @@ def _crossing(condition: str, number: int, offset_s: float) -> Iterator[Scene]:
     scene = worlds.crossing(arrival_s=(first, first + 1.0 + offset_s + 0.1 * (number % 10)), duration_s=6.0)
     name = f"crossing {number}"
     provenance = replace(scene.provenance, recording=f"{condition}/{name}")
-    yield replace(scene, provenance=provenance, attributes={"ego": "2", "rated": "1", "situation": name})
+    roles = {"ego": "2", "rated": "1", "start_s": 0.0, "situation": name}
+    yield replace(scene, provenance=provenance, attributes=roles)
 
 
 def synthetic_study(

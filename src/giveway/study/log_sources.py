@@ -1,0 +1,76 @@
+"""Drive logs as material for clips: every log shows what was simulated and, beside it, what people did.
+
+Below a folder of logs (``logs/<predictor>/<case>-<key>/``, as ``giveway drive run`` writes them) the name of the folder
+that holds a log is its condition. The recorded drivers of the same cases become the condition ``recorded``, each case
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from giveway.core.maps.lanes import LaneMap
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import Tracks
+from giveway.sim.cases import Case, Role
+from giveway.sim.log_files import FORMAT, logs_below, read_log
+from giveway.sim.logs import DriveLog
+
+RoadOf = Callable[[Case], LaneMap | None]
+SceneReader = Callable[[], Iterator[Scene]]
+HEAD_BYTES = 200
+
+
+def drive_logs(folder: Path) -> list[Path]:
+    """Folders of all drive logs below a folder; other files called ``log.json`` are passed over."""
+    return [log for log in logs_below(folder) if _is_log(log)]
+
+
+def simulated_readers(logs: Sequence[Path], road_of: RoadOf) -> tuple[SceneReader, ...]:
+    """One reader per log, for what was simulated."""
+    return tuple(partial(_scenes, log, road_of, recorded=False) for log in logs)
+
+
+def recorded_readers(logs: Sequence[Path], road_of: RoadOf) -> tuple[SceneReader, ...]:
+    """One reader per case, for what the recorded drivers did."""
+    firsts: dict[str, Path] = {}
+    for log in logs:
+        firsts.setdefault(log.name.rpartition("-")[0] or log.name, log)
+    return tuple(partial(_scenes, log, road_of, recorded=True) for log in firsts.values())
+
+
+def _is_log(folder: Path) -> bool:
+    with (folder / "log.json").open("rb") as file:
+        return f'"{FORMAT}"'.encode() in file.read(HEAD_BYTES)
+
+
+def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]:
+    log = read_log(folder)
+    tracks = log.recorded if recorded else log.tracks
+    if not tracks.observed[log.ego].any():
+        return  # nobody was recorded in a generated case
+    case = log.case
+    attributes: dict[str, str] = {"ego": str(tracks.ids[log.ego]), "situation": case.id}
+    rated = _rated(log, tracks)
+    if rated is not None:
+        attributes["rated"] = rated
+    yield Scene(
+        tracks=tracks,
+        road=road_of(case),
+        location=case.site,
+        provenance=Provenance(dataset=case.dataset, recording=case.recording),
+        attributes=attributes,
+    )
+
+
+def _rated(log: DriveLog, tracks: Tracks) -> str | None:
+    """The car that the ego met: driven by the simulator before only predicted, longest present first."""
+    order = {Role.REACTIVE: 0, Role.IDM: 1, Role.REPLAY: 2}
+    rows = [
+        (order[role], -int(tracks.observed[row].sum()), row)
+        for row, role in enumerate(log.roles)
+        if role in order and (role != Role.REPLAY or log.predicted[row])
+    ]
+    return str(tracks.ids[min(rows)[2]]) if rows else None
