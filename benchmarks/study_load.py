@@ -36,10 +36,14 @@ from giveway.testing.servers import running_server
 from giveway.testing.studies import synthetic_study
 
 
+LIMIT_S = 0.25
+
+
 @dataclass
 class Tally:
     """What the raters saw."""
 
+    started_s: list[float] = field(default_factory=list)
     latencies_s: list[float] = field(default_factory=list)
     statuses: Counter = field(default_factory=Counter)
     acknowledged: set[str] = field(default_factory=set)
@@ -103,6 +107,7 @@ async def rater(
         for _ in range(2 if rng.random() < 0.02 else 1):
             started = time.perf_counter()
             status, _ = await connection.request("POST", "/api/answers", json.dumps(answer).encode(), headers)
+            tally.started_s.append(started)
             tally.latencies_s.append(time.perf_counter() - started)
             tally.statuses[f"answer {status}"] += 1
             if status == 200:
@@ -127,7 +132,7 @@ def measure(folder: Path, url: str | None, raters: int, seconds: float, pause_s:
         process = server.process
         host, port = server.address.removeprefix("http://").split(":")
         before = os.times()
-        started = time.monotonic()
+        started, begin = time.monotonic(), time.perf_counter()
         tally = asyncio.run(load(tokens, host, int(port), seconds, pause_s, ramp_s))
         elapsed = time.monotonic() - started
         generator_cpu = sum(os.times()[:2]) - sum(before[:2])
@@ -137,6 +142,9 @@ def measure(folder: Path, url: str | None, raters: int, seconds: float, pause_s:
         stored = Counter(connection.execute(select(answers.c.id)).scalars().all())
         places = Counter(tuple(row) for row in connection.execute(select(answers.c.rater_id, answers.c.position)).all())
     ordered = sorted(tally.latencies_s)
+    pairs = list(zip(tally.started_s, tally.latencies_s, strict=True))
+    steady = sorted(latency for at, latency in pairs if at - begin >= ramp_s)
+    slow = Counter(int(at - begin) for at, latency in pairs if latency > LIMIT_S)
     errors = sum(n for name, n in tally.statuses.items() if not name.endswith(" 200"))
     return {
         "database": study.engine.dialect.name,
@@ -148,14 +156,20 @@ def measure(folder: Path, url: str | None, raters: int, seconds: float, pause_s:
         "statuses": dict(tally.statuses),
         "lost": len(tally.acknowledged - stored.keys()),
         "doubled": sum(n > 1 for n in stored.values()) + sum(n > 1 for n in places.values()),
-        "save_ms": {
-            "p50": round(1000 * statistics.median(ordered), 1),
-            "p99": round(1000 * ordered[int(0.99 * (len(ordered) - 1))], 1),
-            "max": round(1000 * ordered[-1], 1),
-        },
+        "save_ms": quantiles_ms(ordered),
+        "save_ms_after_arrival": quantiles_ms(steady),
+        "slow_saves_by_second": dict(sorted(slow.items())),
         "server_cpu_share": round(server_cpu / elapsed, 2),
         "generator_cpu_share": round(generator_cpu / elapsed, 2),
         "machine_load": [round(v, 1) for v in os.getloadavg()],
+    }
+
+
+def quantiles_ms(ordered: list[float]) -> dict[str, float]:
+    return {
+        "p50": round(1000 * statistics.median(ordered), 1),
+        "p99": round(1000 * ordered[int(0.99 * (len(ordered) - 1))], 1),
+        "max": round(1000 * ordered[-1], 1),
     }
 
 
@@ -164,7 +178,7 @@ def main() -> None:
     parser.add_argument("--database", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--raters", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--ramp", type=float, default=10.0, help="seconds over which raters arrive")
+    parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which raters arrive")
     parser.add_argument("--pause", type=float, default=5.0)
     options = parser.parse_args()
     raters, seconds = min(options.raters, 2000), min(options.seconds, 300.0)
