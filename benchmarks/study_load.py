@@ -35,7 +35,6 @@ from giveway.testing.postgres import temporary_postgres
 from giveway.testing.servers import running_server
 from giveway.testing.studies import synthetic_study
 
-
 LIMIT_S = 0.25
 
 
