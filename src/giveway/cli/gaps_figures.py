@@ -46,7 +46,8 @@ def learning(
         rows.append(
             {name: params[name] for name in names}
             | {"epochs": len(curve), "loss": last["loss"], "validation_ade_m": last["validation_ade_m"]}
-            | {"own_nll": info.get("own_nll")}
+            | {"own_nll": info.get("own_nll"), "fallbacks": info.get("fallbacks", {})}
+            | {"skipped_updates": sum(entry.get("skipped", 0) for entry in curve)}
         )
     if not rows:
         raise EmptySelectionError(
@@ -70,6 +71,8 @@ def learning(
         shown = [f"{row['epochs']} epochs", f"loss {_number(row['loss'])}"]
         shown += [] if row["validation_ade_m"] is None else [f"validation ADE {row['validation_ade_m']:.3f} m"]
         shown += [] if row["own_nll"] is None else [f"own NLL {row['own_nll']:.3f} nat per step"]
+        shown += [f"{row['skipped_updates']} updates skipped"] if row["skipped_updates"] else []
+        shown += [f"{count} samples with {name.replace('_', ' ')}" for name, count in row["fallbacks"].items()]
         typer.echo(f"{where}: {', '.join(shown)}")
     if out is not None:
         typer.echo(f"figure written to {out}")

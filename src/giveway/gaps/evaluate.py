@@ -25,7 +25,15 @@ from giveway.gaps.sources import Source, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
-from giveway.models.protocol import FittedGapPredictor, GapPredictor, HasDensity, Learned, TrainingPlace, placed
+from giveway.models.protocol import (
+    FittedGapPredictor,
+    Forgiving,
+    GapPredictor,
+    HasDensity,
+    Learned,
+    TrainingPlace,
+    placed,
+)
 from giveway.runs import Cell, CellContext, CellResult, Measurement
 
 SAMPLES = "samples.parquet"
@@ -62,6 +70,7 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
             "num_test_accepted": int(test.truth.accepted.sum()),
             "notes": list(division.notes),
             **({} if own_nll is None or np.isnan(own_nll).all() else {"own_nll": float(np.nanmean(own_nll))}),
+            **({"fallbacks": fitted.fallbacks(test.inputs)} if isinstance(fitted, Forgiving) else {}),
             **({"learning_curve": fitted.learning_curve()} if isinstance(fitted, Learned) else {}),
         },
     )

@@ -131,7 +131,16 @@ class Learned(Protocol):
     """A fitted model that remembers how training went."""
 
     def learning_curve(self) -> list[dict[str, float | None]]:
-        """One entry per epoch: ``epoch``, ``loss``, ``validation_ade_m`` (None where it was not computed)."""
+        """One entry per epoch: ``epoch``, ``loss``, ``skipped`` and ``validation_ade_m`` (None where not computed)."""
+        ...
+
+
+@runtime_checkable
+class Forgiving(Protocol):
+    """A fitted model that makes do with incomplete inputs and says how often it had to."""
+
+    def fallbacks(self, inputs: GapInputs) -> dict[str, int]:
+        """Documented fallback to the number of samples it was used for; those never used may be left out."""
         ...
 
 

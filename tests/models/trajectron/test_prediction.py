@@ -8,7 +8,7 @@ from giveway.core.samples import AcceptanceBoundary
 from giveway.models.trajectron.checkpoint import TrainingState
 from giveway.models.trajectron.config import SMALL, TrajectronConfig
 from giveway.models.trajectron.dynamics import integrate, log_density, propagate
-from giveway.models.trajectron.features import build_features, motion_states
+from giveway.models.trajectron.features import build_features, count_fallbacks, motion_states
 from giveway.models.trajectron.network import TrajectronNetwork
 from giveway.models.trajectron.predictor import FittedTrajectron, Trajectron
 from giveway.models.trajectron.sampling import sample_paths
@@ -112,6 +112,25 @@ def test_horizon_zero_gives_no_positions(straight, network):
     inputs = straight(2).inputs
     inputs.num_predict[:] = 0
     assert sample_paths(network, inputs, 0).shape == (2, 100, 0, 2)
+
+
+def test_holes_in_the_inputs_are_made_do_with_and_counted(straight, network):
+    inputs = straight(6).inputs
+    inputs.xy[0, 1, :-1] = np.nan
+    inputs.xy[1, 1, 0] = np.nan
+    inputs.xy[2, 0] = np.nan
+    inputs.xy[3, 2:] = np.nan
+    inputs.num_predict[4] = 0
+    paths = sample_paths(network, inputs, 0)
+    known = np.arange(20) < inputs.num_predict[:, None]
+    assert np.isfinite(paths.transpose(0, 2, 1, 3)[known]).all()
+    assert count_fallbacks(inputs) == {
+        "target_seen_once": 1,
+        "target_history_gap": 1,
+        "ego_missing": 1,
+        "neighbor_seen_once": 5,
+        "zero_horizon": 1,
+    }
 
 
 def test_latent_per_step_mixes_modes_and_latent_per_path_does_not(straight):

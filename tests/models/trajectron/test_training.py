@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from giveway.models.trajectron.config import TrajectronConfig, kl_weight, logit_
 from giveway.models.trajectron.network import Batch, TrajectronNetwork
 from giveway.models.trajectron.objective import step_log_density, training_objective
 from giveway.models.trajectron.predictor import Trajectron
-from giveway.models.trajectron.training import train, training_set
+from giveway.models.trajectron.training import spoken, train, training_set
 from references import trajectron as plain
 
 TINY = TrajectronConfig(epochs=4, batch_size=10, num_modes=5, decoder_size=16)
@@ -150,3 +151,50 @@ def test_a_gradient_that_is_not_finite_skips_the_update(straight):
     assert sum(report.skipped for report in state.history) == state.iteration > 0
     for key, value in weights(before).items():
         np.testing.assert_array_equal(weights(after)[key], value)
+
+
+JUDGED = TrajectronConfig(
+    epochs=12, batch_size=10, num_modes=3, decoder_size=8, validation_share=0.25, learning_rate=0.05, patience=2
+)
+
+
+def test_early_stopping_keeps_the_best_weights_and_survives_an_interruption(straight, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop_after_two(report, _):
+        if report.epoch == 2:
+            raise Stop
+
+    samples = straight(60, num_steps=8)
+    network, state = train(samples, JUDGED, seed=1)
+    errors = [report.validation_ade_m for report in state.history]
+    assert len(errors) < 12
+    assert len(errors) - 1 - int(np.argmin(errors)) == 2
+    with pytest.raises(Stop):
+        train(samples, JUDGED, seed=1, folder=tmp_path, progress=stop_after_two)
+    train(samples, JUDGED, seed=1, folder=tmp_path)
+    resumed, again = train(samples, JUDGED, seed=1, folder=tmp_path)
+    assert again.history == state.history
+    for key, value in weights(network).items():
+        np.testing.assert_array_equal(weights(resumed)[key], value)
+
+
+def test_early_stopping_is_off_by_default_and_needs_samples_to_judge_by():
+    assert TrajectronConfig().patience == 0
+    with pytest.raises(ConfigError, match="validate on"):
+        TrajectronConfig(patience=3)
+
+
+def test_the_number_of_updates_bounds_training_whatever_the_number_of_samples(straight):
+    config = TrajectronConfig(updates=8, batch_size=10, num_modes=3, decoder_size=8)
+    for number in (40, 25):
+        assert 8 <= train(straight(number, num_steps=5), config, seed=0)[1].iteration <= 12
+
+
+def test_progress_is_a_line_with_epoch_loss_error_and_time_left(straight):
+    lines: list[str] = []
+    config = TrajectronConfig(epochs=2, batch_size=10, num_modes=3, decoder_size=8, validation_share=0.2)
+    train(straight(40, num_steps=5), config, seed=0, progress=spoken(lines.append))
+    assert len(lines) == 2
+    assert re.fullmatch(r"epoch 1/2, loss -?[\d.]+, validation ADE [\d.]+ m, \d+ s left", lines[0])

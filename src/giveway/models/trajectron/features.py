@@ -148,6 +148,25 @@ def build_features(inputs: GapInputs, config: TrajectronConfig) -> Features:
     )
 
 
+def count_fallbacks(inputs: GapInputs) -> dict[str, int]:
+    """Samples with incomplete inputs, by what is done about it; only those that occur.
+
+    ``target_seen_once``: T is taken to stand; ``target_history_gap``: only the unbroken run up to t_0 is read;
+    ``ego_missing``: the frame of a standing T has no direction to E and keeps that of the samples;
+    ``neighbor_seen_once``: that neighbor is taken to stand; ``zero_horizon``: no position is predicted.
+    """
+    seen = ~np.isnan(inputs.xy).any(axis=-1)
+    target = seen[:, 1]
+    counts = {
+        "target_seen_once": target[:, -1] & (target.sum(axis=1) == 1),
+        "target_history_gap": target[:, -1] & ~target.all(axis=1) & (target.sum(axis=1) > 1),
+        "ego_missing": ~seen[:, 0, -1],
+        "neighbor_seen_once": (seen.sum(axis=2) == 1)[:, [a for a in range(seen.shape[1]) if a != 1]].any(axis=1),
+        "zero_horizon": inputs.num_predict == 0,
+    }
+    return {name: int(which.sum()) for name, which in counts.items() if which.any()}
+
+
 def to_network(xy: FloatArray, features: Features) -> FloatArray:
     """(N, S, 2) positions from the frame of the samples to the network's."""
     return _rotate(xy - features.frame_xy[:, None, :], -features.frame_angle[:, None])

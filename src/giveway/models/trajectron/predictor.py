@@ -15,7 +15,7 @@ from giveway.models.protocol import HERE, PredictorInfo, TrainingPlace
 from giveway.models.torch_device import device_named
 from giveway.models.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from giveway.models.trajectron.config import CLEAN, PAPER, SMALL, TrajectronConfig
-from giveway.models.trajectron.features import build_features, to_network
+from giveway.models.trajectron.features import build_features, count_fallbacks, to_network
 from giveway.models.trajectron.network import Batch, TrajectronNetwork
 from giveway.models.trajectron.objective import mode_log_density
 from giveway.models.trajectron.sampling import sample_paths
@@ -82,11 +82,20 @@ class FittedTrajectron:
         return log_p.double().cpu().numpy(), per_mode.double().cpu().numpy(), observed
 
     def learning_curve(self) -> list[dict[str, float | None]]:
-        """Epoch, loss and error on held-out samples, epoch by epoch."""
+        """Epoch, loss, error on held-out samples and skipped updates, epoch by epoch."""
         return [
-            {"epoch": report.epoch, "loss": report.loss, "validation_ade_m": report.validation_ade_m}
+            {
+                "epoch": report.epoch,
+                "loss": report.loss,
+                "validation_ade_m": report.validation_ade_m,
+                "skipped": report.skipped,
+            }
             for report in self.state.history
         ]
+
+    def fallbacks(self, inputs: GapInputs) -> dict[str, int]:
+        """How many samples had inputs that were made do with."""
+        return count_fallbacks(inputs)
 
     def save(self, folder: Path) -> None:
         """Weights as safetensors, the rest as JSON."""
