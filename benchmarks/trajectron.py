@@ -104,9 +104,9 @@ def training(num_agents: int, num_steps: int, *, with_plain: bool) -> dict[str, 
     return row
 
 
-def sampling(num: int, num_steps: int) -> dict[str, object]:
+def sampling(num: int, num_steps: int, *, num_agents: int = 6, with_plain: bool = True) -> dict[str, object]:
     config = TrajectronConfig()
-    data = samples(num, num_steps=num_steps)
+    data = samples(num, num_agents=num_agents, num_steps=num_steps)
     torch.manual_seed(0)
     network = TrajectronNetwork(config).eval()
     features = training_set(data, config).features
@@ -118,8 +118,17 @@ def sampling(num: int, num_steps: int) -> dict[str, object]:
 
     sample_paths(network, data.inputs, 0)
     fast_s = best_cpu_s(lambda: sample_paths(network, data.inputs, 0), 5)
-    slow_s = best_cpu_s(slow, 2)
-    return {"samples": num, "steps": num_steps, "fast_s": fast_s, "plain_s": slow_s, "ratio": slow_s / fast_s}
+    row: dict[str, object] = {
+        "samples": num,
+        "agents": num_agents,
+        "steps": num_steps,
+        "fast_s": fast_s,
+        "samples_per_s": num / fast_s,
+    }
+    if with_plain:
+        slow_s = best_cpu_s(slow, 2)
+        row |= {"plain_s": slow_s, "ratio": slow_s / fast_s}
+    return row
 
 
 def main() -> None:
@@ -127,6 +136,7 @@ def main() -> None:
     main_row = training(6, 20, with_plain=True)
     growth = [training(a, t, with_plain=False) for a, t in ((2, 20), (4, 20), (6, 10), (6, 40))]
     drawn = [sampling(1, 20), sampling(20, 20), sampling(50, 20)]
+    drawn_growth = [sampling(20, t, num_agents=a, with_plain=False) for a, t in ((2, 20), (4, 20), (6, 10), (6, 40))]
     print(
         json.dumps(
             {
@@ -135,6 +145,7 @@ def main() -> None:
                 "training_target_ratio": 5,
                 "growth": growth,
                 "sampling": drawn,
+                "sampling_growth": drawn_growth,
                 "sampling_target_ratio": 20,
                 "torch": torch.__version__,
                 "machine": platform.machine(),
