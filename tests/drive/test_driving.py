@@ -18,6 +18,7 @@ from giveway.planning import make_planner
 from giveway.planning.builtin import DefaultPlanner
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
+from giveway.testing.planners import situations
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
 
@@ -136,6 +137,37 @@ def test_unusable_predictions_are_replaced_counted_and_logged():
     assert drive.log.events[0].text == "not a finite number"
     (straight,) = logs_of([crossing_case()], SOURCE, "constant_velocity")
     np.testing.assert_array_equal(drive.log.tracks.xy, straight.tracks.xy)
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, 1e20, float("inf"), float("nan")])
+def test_enormous_predictions_in_process_are_replaced_and_never_hang_the_planner(number):
+    class Enormous:
+        info = TrajectoryPredictorInfo(name="enormous", title="enormous")
+
+        def predict(self, inputs):
+            states = np.full((inputs.num_requests, 2, 30, 5), number)
+            return MotionPrediction(states=states, probability=np.full((inputs.num_requests, 2), 0.5))
+
+    (drive,) = drive_cases([crossing_case(seconds=1.0)], SOURCE, predictor=Enormous())
+    assert isinstance(drive, Drive)
+    assert drive.log.num_fallbacks == 10
+    (told,) = situations()[:1]
+    plain = DefaultPlanner().plan(replace(told, mode_states=told.mode_states[:0], mode_facts=told.mode_facts[:0]))
+    wild = told.mode_states.copy()
+    wild[..., :2] = number
+    assert DefaultPlanner().plan(replace(told, mode_states=wild)).s_m == pytest.approx(plain.s_m)
+
+
+@pytest.mark.parametrize("car", ["ego", "other"])
+@pytest.mark.parametrize("number", [1e308, 1e12, 1e6])
+def test_a_recording_that_jumps_out_of_the_world_fails_its_case_with_a_sentence(car, number):
+    scene = crossing_scene()
+    xy = scene.tracks.xy.copy()
+    xy[list(scene.tracks.ids).index(car), 40:, 0] = number
+    source = GivenScenes({"crossing": replace(scene, tracks=replace(scene.tracks, xy=xy))})
+    (drive,) = drive_cases([crossing_case()], source, predictor=make_predictor("echo"))
+    assert isinstance(drive, FailedDrive)
+    assert "no path of a car" in drive.reason
 
 
 def test_a_predictor_that_raises_fails_its_case_and_the_others_go_on():

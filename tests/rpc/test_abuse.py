@@ -14,7 +14,7 @@ import pytest
 from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, predict_for
 from giveway.rpc.messages import FETCH, PUSH, FetchEnvResponse, PushMyTrajectoryRequest, PushMyTrajectoryResponse
-from giveway.rpc.wire import mode_of
+from giveway.rpc.wire import PROTOCOL, mode_of
 from giveway.sim.log_files import read_log
 from rpc.conftest import Served, short_case
 
@@ -45,7 +45,7 @@ def push_of(response: Any, *, states: int = 30, weights: tuple[float, ...] = (1.
 def raw(address: str, path: str, data: bytes, answered: Any) -> Any:
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(path, request_serializer=None, response_deserializer=answered.FromString)
-        return call(data, timeout=10)
+        return call(data, timeout=10, metadata=[("giveway-protocol", PROTOCOL)])
 
 
 def finish(served: Served, connection: Connection) -> Any:
@@ -191,6 +191,21 @@ def test_clients_of_another_protocol_are_told(serve: Serve) -> None:
     assert answer.resp_code == -1
     session = finish(served, Connection(served.address))
     assert session.document["wire"]["counts"]["unreadable"] == 3
+
+
+@pytest.mark.parametrize("spoken", [(), (("giveway-protocol", "2"),)], ids=["none", "another"])
+def test_a_strict_server_wants_to_hear_its_version_and_survives_who_does_not_say_it(serve: Serve, spoken: Any) -> None:
+    served = serve(deadline_s=30.0)
+    with grpc.insecure_channel(served.address) as channel:
+        for path in (FETCH, PUSH):
+            with pytest.raises(grpc.RpcError) as caught:
+                channel.unary_unary(path)(b"", timeout=10, metadata=spoken)
+            assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+            assert "--compat" in caught.value.details()
+            assert ("says '2'" if spoken else "says none") in caught.value.details()
+    session = finish(served, Connection(served.address))
+    assert session.run.fallbacks == 0
+    assert session.document["wire"]["counts"]["other_protocol"] == 2
 
 
 def test_enormous_numbers_are_refused_and_the_largest_allowed_ones_are_survived(serve: Serve) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from giveway.rpc.server import ServerOptions
 
 
 def serve(
@@ -33,6 +36,13 @@ def serve(
     metric: str = typer.Option("default", "--metric", help="default, as_coded, as_documented."),
     limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
+    check: str | None = typer.Option(
+        None,
+        "--check",
+        metavar="ADDRESS",
+        help="Listen on HOST:PORT for a client, find out whether it keeps the protocol, and stop.",
+    ),
+    wait: float = typer.Option(60.0, "--wait", min=0, help="With --check: how long to wait for the client [s]."),
     proto: bool = typer.Option(False, "--proto", help="Print the specification of the protocol, and stop."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document per session."),
 ) -> None:
@@ -42,11 +52,16 @@ def serve(
     if proto:
         typer.echo(proto_text(), nl=False)
         return
+    if check is not None:
+        deadline_s = _deadline(deadline_ms, compat=compat)
+        listen = _address(check, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
+        _check(listen, compat=compat, deadline_s=deadline_s, wait_s=wait, as_json=as_json)
+        return
     from giveway.drive.case_sets import open_cases
     from giveway.metrics.driving_challenge import rules_called
     from giveway.planning import make_planner
     from giveway.rpc.server import ServerOptions
-    from giveway.rpc.sessions import STRICT_DEADLINE_S, SessionOptions, SessionServer
+    from giveway.rpc.sessions import SessionOptions, SessionServer
     from giveway.runs import default_progress
 
     chosen, source = open_cases(cases, data, limit)
@@ -54,7 +69,7 @@ def serve(
     rules = SessionOptions(
         planner=make_planner(planner),
         compat=compat,
-        deadline_s=(None if compat else STRICT_DEADLINE_S) if deadline_ms is None else (deadline_ms / 1000 or None),
+        deadline_s=_deadline(deadline_ms, compat=compat),
         name=_checked(name),
         seed=seed,
         rules=rules_called(metric),
@@ -64,7 +79,7 @@ def serve(
     server = SessionServer(chosen, source, session=rules, server=address)
     server.start()
     typer.echo(f"listening on {host}:{server.port}, {'compat' if compat else 'strict'}, {len(chosen)} cases", err=True)
-    single, failed = once or compat, False
+    single, failed, folder = once or compat, False, out
     try:
         number = 0
         while number == 0 or not single:
@@ -73,9 +88,53 @@ def serve(
             session = server.drive(folder, progress=default_progress())
             failed = failed or bool(session.run.failed)
             _say(session.document, folder, as_json=as_json)
+    except KeyboardInterrupt:
+        _say_stopped(server.stopped, folder, as_json=as_json)
+        raise typer.Exit(130) from None
     finally:
         server.stop()
     if failed:
+        raise typer.Exit(1)
+
+
+def _deadline(deadline_ms: float | None, *, compat: bool) -> float | None:
+    from giveway.rpc.sessions import STRICT_DEADLINE_S
+
+    if deadline_ms is None:
+        return None if compat else STRICT_DEADLINE_S
+    return deadline_ms / 1000 or None
+
+
+def _address(text: str, **more: Any) -> ServerOptions:
+    from giveway.rpc.server import ServerOptions
+
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError("not an address", where="--check", found=text, hint="HOST:PORT, for example 127.0.0.1:50051")
+    return ServerOptions(host=host.strip("[]") or "127.0.0.1", port=int(port), **more)
+
+
+def _check(address: ServerOptions, *, compat: bool, deadline_s: float | None, wait_s: float, as_json: bool) -> None:
+    """Watch one client; exit code 1 if it breaks a rule."""
+    from giveway.rpc.conformance import ConformanceServer
+    from giveway.rpc.verdicts import FAIL, NOT_SEEN, judge
+
+    server = ConformanceServer(address, compat=compat, deadline_s=deadline_s)
+    mode = "compat" if compat else "strict"
+    typer.echo(f"listening on {address.host}:{server.port}, {mode}; start your client now", err=True)
+    transcript = server.watch(wait_s=wait_s)
+    verdicts = judge(transcript)
+    failed = [v for v in verdicts if v.verdict == FAIL]
+    ok = not failed and not any(v.verdict == NOT_SEEN for v in verdicts)
+    if as_json:
+        print_json({"ok": ok, "mode": mode, "counts": transcript.counts, "verdicts": verdicts})
+    else:
+        for v in verdicts:
+            typer.echo(f"{v.verdict:8}  {v.rule:13}  {v.seen}")
+            if v.hint:
+                typer.echo(f"{'':25}try: {v.hint}")
+        typer.echo("this client keeps the protocol" if ok else f"{len(failed)} of {len(verdicts)} rules are broken")
+    if not ok:
         raise typer.Exit(1)
 
 
@@ -100,6 +159,22 @@ def _fresh(out: Path) -> Path:
     while (out / f"session-{number:03}").exists():
         number += 1
     return out / f"session-{number:03}"
+
+
+def _say_stopped(stopped: dict[str, Any] | None, out: Path | None, *, as_json: bool) -> None:
+    """How far the session had come."""
+    if as_json:
+        print_json({"ok": False, "stopped": True, "out": out, **(stopped or {})})
+        return
+    if stopped is None:
+        typer.echo("stopped")
+        return
+    counts = ", ".join(f"{kind} {count}" for kind, count in stopped["wire"]["counts"].items())
+    typer.echo(
+        f"stopped: {stopped['finished']} of {stopped['cases']} cases finished; on the wire: {counts or 'nothing'}"
+    )
+    if out is not None:
+        typer.echo(f"what is finished stays in {out}; --once --out {out} drives the rest")
 
 
 def _say(document: dict[str, Any], folder: Path | None, *, as_json: bool) -> None:

@@ -9,6 +9,7 @@ from numba import njit
 from scipy.interpolate import CubicSpline
 
 from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.errors import DataError
 
 STEP_M = 0.25
 """Largest spacing of the table; at 10 m radius the chord is 0.8 mm off the arc."""
@@ -26,6 +27,9 @@ CURVE_BRAKE_MPS2 = 1.5
 """Deceleration with which the reference speed falls ahead of a curve."""
 
 MAX_SPEED_MPS = 60.0
+
+MAX_LENGTH_M = 20_000.0
+"""Longer paths are a mistake in the recording, and would fill the memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,18 @@ def path_through(xy: FloatArray, heading_rad: float) -> CarPath:
     Returns:
         The path. A car that moved less than half a meter gets a straight stub of 2 m along its heading, so that
         geometry stays defined; it starts at the first position.
+
+    Raises:
+        DataError: positions that are no path of a car: not finite, or further than 20 km from end to end.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        way = float(np.hypot(*np.diff(xy, axis=0).T).sum())
+    if not np.isfinite(xy).all() or not way <= MAX_LENGTH_M:
+        raise DataError(
+            "these positions are no path of a car",
+            found=f"{len(xy)} positions, {way:g} m from the first to the last",
+            hint=f"finite positions in meters, at most {MAX_LENGTH_M:g} m of way",
+        )
     knots = xy[_knots(np.ascontiguousarray(xy))]
     if len(knots) < 2:
         end = xy[0] + STUB_M * np.array([np.cos(heading_rad), np.sin(heading_rad)])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ from giveway.rpc.messages import (
     PushMyTrajectoryRequest,
     PushMyTrajectoryResponse,
 )
-from giveway.rpc.wire import BUSY, IDLE, OK, OVER, mode_of, states_of
+from giveway.rpc.wire import BUSY, IDLE, OK, OVER, PROTOCOL, mode_of, states_of
 
 try:
     import grpc
@@ -81,7 +82,7 @@ class Connection:
             self._channel = grpc.insecure_channel(address)
         else:
             self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificate))
-        self._metadata = [("giveway-client", name or uuid.uuid4().hex)]
+        self._metadata = [("giveway-protocol", PROTOCOL), ("giveway-client", name or uuid.uuid4().hex)]
         if token is not None:
             self._metadata.append(("authorization", f"Bearer {token}"))
         self._fetch = self._call(FETCH, FetchEnvRequest, FetchEnvResponse)
@@ -102,6 +103,11 @@ class Connection:
     def push(self, message: Any) -> Any:
         """The answer to a prediction."""
         return self._push(message, metadata=self._metadata, timeout=CALL_TIMEOUT_S)
+
+    def say_goodbye(self) -> None:
+        """The empty push after 233; a server in compat mode ends the call instead of answering."""
+        with contextlib.suppress(grpc.RpcError):
+            self.push(PushMyTrajectoryRequest())
 
     def close(self) -> None:
         """Hang up."""
@@ -163,7 +169,7 @@ def predict_for(
     while True:
         response, metadata = connection.fetch()
         if response.resp_code == OVER:
-            connection.push(PushMyTrajectoryRequest())
+            connection.say_goodbye()
             return ClientReport(predicted=predicted, refused=tuple(refused), cases=tuple(cases))
         if response.resp_code == BUSY:
             time.sleep(0.2)

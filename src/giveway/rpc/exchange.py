@@ -22,7 +22,7 @@ from typing import Any
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import ProtocolError
 from giveway.rpc.messages import FetchEnvResponse, PushMyTrajectoryResponse
-from giveway.rpc.wire import BUSY, OK, OVER, REFUSED, Request, idle_response, prediction_of
+from giveway.rpc.wire import BUSY, OK, OVER, PROTOCOL, REFUSED, Request, idle_response, prediction_of
 
 MAX_REFUSALS = 3
 """Refused pushes for one car before constant velocity is taken instead."""
@@ -56,7 +56,7 @@ class Tally:
 
     Attributes:
         count: ``asked``, ``answered``, ``late``, ``refused``, ``given_up``, ``repeated_fetches``, ``idle``, ``busy``,
-            ``takeovers``, ``unexpected_pushes``, ``unreadable``, ``unauthenticated``.
+            ``takeovers``, ``unexpected_pushes``, ``unreadable``, ``other_protocol``, ``unauthenticated``.
         latency_s: from fetch to push of every answer.
         first_fetch_at: when the first car was handed out, on the monotonic clock; 0 before.
         sentences: the first few of what clients were told, with the kind.
@@ -212,6 +212,22 @@ class Exchange:
         with self._changed:
             self.tally.add("unreadable", sentence)
         return sentence
+
+    def refuse_version(self, spoken: str) -> str:
+        """Count a client that speaks no or another version of the protocol; returns what to tell it."""
+        found = f"this client says {spoken[:20]!r}" if spoken else "this client says none"
+        sentence = (
+            f"the server is strict and needs the metadata 'giveway-protocol: {PROTOCOL}', {found}; "
+            "for clients of the 2020 challenge start it with --compat"
+        )
+        with self._changed:
+            self.tally.add("other_protocol", sentence)
+        return sentence
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all cases are driven."""
+        return self._over
 
     def _unexpected(self, sentence: str) -> Any:
         """A push nobody asked for: thrown away as in 2020, refused in strict mode."""

@@ -18,14 +18,13 @@ from giveway.rpc.messages import (
     PushMyTrajectoryRequest,
     PushMyTrajectoryResponse,
 )
-from giveway.rpc.wire import REFUSED
+from giveway.rpc.wire import PROTOCOL, REFUSED
 
 try:
     import grpc
 except ImportError as error:
     raise MissingDependencyError("grpc", extra="rpc", purpose="serving predictors over gRPC") from error
 
-PROTOCOL = "1"
 MAX_MESSAGE_BYTES = 1 << 20
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OTHER_PROTOCOL = (
@@ -152,10 +151,14 @@ class PredictionServer:
         if message is UNREADABLE:
             sentence = self._exchange.refuse_unreadable(OTHER_PROTOCOL)
             return PushMyTrajectoryResponse(resp_code=REFUSED, msg=sentence)
-        return self._exchange.push(client, message)
+        response = self._exchange.push(client, message)
+        if self._exchange.compat and self._exchange.is_over:
+            # The server of 2020 was gone by now, and its clients end by this error.
+            context.abort(grpc.StatusCode.UNAVAILABLE, "the session is over")
+        return response
 
     def _client(self, context: grpc.ServicerContext) -> str:
-        """Who calls; ends the call if the token is wrong."""
+        """Who calls; ends the call if the token or, in strict mode, the version of the protocol is wrong."""
         metadata = {str(key): value for key, value in context.invocation_metadata() or ()}
         if self._token is not None:
             shown = metadata.get("authorization", "")
@@ -163,6 +166,10 @@ class PredictionServer:
             if not hmac.compare_digest(shown.encode(), f"Bearer {self._token}".encode()):
                 self._exchange.tally.add("unauthenticated")
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "metadata 'authorization: Bearer TOKEN' is needed")
+        spoken = metadata.get("giveway-protocol", "")
+        if not self._exchange.compat and spoken != PROTOCOL:
+            sentence = self._exchange.refuse_version(str(spoken))
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, sentence)
         name = metadata.get("giveway-client", "")
         return name[:64] if isinstance(name, str) and name else context.peer()
 

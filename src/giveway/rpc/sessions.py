@@ -85,6 +85,8 @@ class SessionServer:
         self._exchange = Exchange(compat=session.compat, deadline_s=session.deadline_s, takeover_s=session.takeover_s)
         self._server = PredictionServer(self._exchange, server, seed=session.seed)
         self.port = self._server.port
+        self.stopped: dict[str, Any] | None = None
+        """How far a session had come that was ended by Ctrl-C: ``cases``, ``finished`` and ``wire``."""
 
     def start(self) -> None:
         """Begin to listen."""
@@ -106,34 +108,43 @@ class SessionServer:
     def _drive(self, out: Path, progress: Progress | None) -> Session:
         options = self._session
         predictor = RemotePredictor(self._exchange, self._cases, name=options.name)
-        run = _in_thread(
-            lambda: run_predictor(
-                self._cases,
-                self._source,
-                predictor=predictor,
-                planner=options.planner,
-                out=out,
-                rules=options.rules,
-                seed=options.seed,
-                batch=1,
-                progress=progress,
-            ),
-            self._exchange.close,
-        )
-        first = self._exchange.tally.first_fetch_at
-        session_s = time.monotonic() - first if first else 0.0
+        try:
+            run = _in_thread(
+                lambda: run_predictor(
+                    self._cases,
+                    self._source,
+                    predictor=predictor,
+                    planner=options.planner,
+                    out=out,
+                    rules=options.rules,
+                    seed=options.seed,
+                    batch=1,
+                    progress=progress,
+                ),
+                self._exchange.close,
+            )
+        except KeyboardInterrupt:
+            finished = len(list(out.glob("logs/*/*/log.json")))
+            self.stopped = {"cases": len(self._cases), "finished": finished, "wire": self._wire(out, goodbye=False)}
+            raise
         self._exchange.finish()
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
         document = write_summary(out, [run], options.planner)
-        document["wire"] = {
+        document["wire"] = self._wire(out, goodbye=goodbye)
+        return Session(run=run, document=document)
+
+    def _wire(self, out: Path, *, goodbye: bool) -> dict[str, Any]:
+        """What happened on the wire, also written beside the results."""
+        options, first = self._session, self._exchange.tally.first_fetch_at
+        document = {
             "mode": "compat" if options.compat else "strict",
             "deadline_ms": None if options.deadline_s is None else 1000 * options.deadline_s,
-            "session_s": session_s,
+            "session_s": time.monotonic() - first if first else 0.0,
             "goodbye": goodbye,
             **tally_document(self._exchange.tally),
         }
-        write_text(out / "wire.json", json.dumps(document["wire"], indent=1, ensure_ascii=False) + "\n")
-        return Session(run=run, document=document)
+        write_text(out / "wire.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        return document
 
     def stop(self) -> None:
         """Stop listening and unwind the simulation."""

@@ -17,6 +17,9 @@ from giveway.rpc.messages import FetchEnvResponse, Trajectory
 OK, REFUSED, IDLE, BUSY, OVER = 0, -1, 2, 3, 233
 """Response codes; see ``simulator.proto``."""
 
+PROTOCOL = "1"
+"""Version of the strict protocol; clients say it in the metadata of every call."""
+
 IDLE_TYPE = "233"
 """Agent type of the idle answer of 2020."""
 

@@ -1,0 +1,124 @@
+"""``giveway drive serve`` as a process: stopped, killed, reconnected to, and left by its client."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from giveway.models.motion import make_predictor
+from giveway.rpc.client import Connection, inputs_of, predict_for, push_of
+from giveway.sim.log_files import logs_below, read_log
+
+PER_CASE = 120
+"""Predictions of a bundled case: two cars, 60 ticks."""
+
+DYING_CLIENT = """
+import os, sys
+from giveway.rpc.client import Connection
+
+connection = Connection(sys.argv[1])
+while connection.fetch()[0].resp_code != 0:
+    pass
+os.kill(os.getpid(), 9)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(str(files("giveway"))).parent), "GRPC_VERBOSITY": "NONE"}
+
+
+@contextlib.contextmanager
+def serving(*args: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server process and its address."""
+    command = [sys.executable, "-m", "giveway.cli.main", "drive", "serve", "--port", "0", "--once", *args]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
+    )
+    try:
+        assert process.stderr is not None
+        first = next(line for line in process.stderr if line.startswith("listening on"))
+        yield process, first.split(",")[0].split()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def answer(connection: Connection, count: int) -> None:
+    """Fetch and push so many cars."""
+    predictor = make_predictor("echo")
+    while count:
+        response, metadata = connection.fetch()
+        if response.resp_code == 0:
+            track = response.my_traj.state[-1].track_id
+            assert connection.push(push_of(predictor.predict(inputs_of(response, metadata)), track)).resp_code == 0
+            count -= 1
+
+
+def wait_for_logs(out: Path, count: int) -> None:
+    until = time.monotonic() + 30
+    while len(list(out.glob("logs/*/*/log.json"))) < count and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def test_a_killed_server_leaves_finished_cases_readable_and_goes_on_when_started_again(tmp_path: Path) -> None:
+    out = tmp_path / "R"
+    with serving("--limit", "2", "--out", str(out), "--deadline-ms", "0") as (process, address):
+        answer(Connection(address), PER_CASE + 30)
+        wait_for_logs(out, 1)
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+    (finished,) = logs_below(out)
+    log = read_log(finished)
+    assert log.case.id == "merge-00"
+    assert log.predictions is not None
+    with serving("--limit", "2", "--out", str(out), "--deadline-ms", "0", "--json") as (process, address):
+        report = predict_for(Connection(address), make_predictor("echo"))
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert report.cases == ("merge-01",)
+    document = json.loads(printed)
+    assert document["predictors"][0]["cases"] == 2
+    assert {read_log(folder).case.id for folder in logs_below(out)} == {"merge-00", "merge-01"}
+    assert read_log(finished).digest == log.digest
+
+
+def test_ctrl_c_ends_the_server_with_a_summary(tmp_path: Path) -> None:
+    out = tmp_path / "R"
+    with serving("--limit", "2", "--out", str(out), "--deadline-ms", "0") as (process, address):
+        answer(Connection(address), PER_CASE + 30)
+        wait_for_logs(out, 1)
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped: 1 of 2 cases finished" in printed
+    assert f"answered {PER_CASE + 30}" in printed
+    assert "Traceback" not in errors
+    assert json.loads((out / "wire.json").read_text())["counts"]["answered"] == PER_CASE + 30
+    assert len(logs_below(out)) == 1
+
+
+def test_a_client_killed_between_fetch_and_push_costs_one_prediction_and_the_next_goes_on(tmp_path: Path) -> None:
+    script = tmp_path / "dying.py"
+    script.write_text(DYING_CLIENT)
+    out = tmp_path / "R"
+    with serving("--limit", "1", "--out", str(out), "--deadline-ms", "5000", "--json") as (process, address):
+        dying = subprocess.run([sys.executable, str(script), address], env=environment(), timeout=60, check=False)
+        assert dying.returncode == -signal.SIGKILL
+        time.sleep(5.5)
+        predict_for(Connection(address, name="next"), make_predictor("echo"))
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    document = json.loads(printed)
+    assert document["wire"]["counts"]["takeovers"] == 1
+    assert document["predictors"][0]["fallbacks"] == document["wire"]["counts"]["late"] >= 1
+    (log,) = (read_log(folder) for folder in logs_below(out))
+    first = next(event for event in log.events if event.kind == "fallback")
+    assert (first.tick, first.text) == (0, "no prediction within 5000 ms")
