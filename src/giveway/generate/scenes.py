@@ -80,7 +80,7 @@ class SceneSpace:
         low_s = np.minimum(low, high_s)
         ego_s = low_s + genes[:, 1] * (high_s - low_s)
         desired = t.limit * _between(genes[:, 3], DESIRED_RANGE)
-        rows = t.first[ego_lane] + np.minimum((ego_s / t.step[ego_lane]).astype(np.int64), t.count[ego_lane] - 1)
+        rows = t.first[ego_lane] + np.minimum((ego_s / t.step[ego_lane]).astype(np.int64), t.num_rows[ego_lane] - 1)
         ego_speed = np.minimum(desired, t.path[rows, 5]) * _between(genes[:, 2], EGO_SPEED_RANGE)
         others = genes[:, 4 : 4 + 4 * k].reshape(len(genes), k, 4)
         by = genes[:, 4 + 4 * k :].reshape(len(genes), m, 3)
@@ -169,7 +169,7 @@ class SceneSpace:
 
     def _speed_at(self, lane: IntArray, s: FloatArray) -> FloatArray:
         t = self.tables
-        rows = t.first[lane] + np.minimum((s / t.step[lane]).astype(np.int64), t.count[lane] - 1)
+        rows = t.first[lane] + np.minimum((s / t.step[lane]).astype(np.int64), t.num_rows[lane] - 1)
         return np.minimum(t.limit, t.path[rows, 5])
 
 
@@ -196,17 +196,17 @@ def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntAr
         for c in range(lane.shape[1]):
             way = lane[w, c]
             first, last = -1, -1
-            for row in range(road.count[way]):
+            for row in range(road.num_rows[way]):
                 at = road.path[road.first[way] + row]
                 if (at[0] - x) ** 2 + (at[1] - y) ** 2 <= REACH_M * REACH_M:
                     if first < 0:
                         first = row
                     last = row
             if first < 0:
-                first, last = 0, road.count[way] - 1
+                first, last = 0, road.num_rows[way] - 1
             margin = int(3.0 / road.step[way])
             first = max(first, margin)
-            last = max(min(last, road.count[way] - 1 - margin), first)
+            last = max(min(last, road.num_rows[way] - 1 - margin), first)
             out[w, c] = (first + share[w, c] * (last - first)) * road.step[way]
     return out
 

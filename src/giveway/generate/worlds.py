@@ -243,7 +243,7 @@ class Worlds:
             active=results.active.copy(),
         )
 
-    def natural_actions(self) -> FloatArray:
+    def natural_actions(self) -> FloatArray | IntArray:
         """(W, k, 2) what ordinary drivers would do now in the learning cars' place: no attack.
 
         With discrete actions (W, k) whole numbers.

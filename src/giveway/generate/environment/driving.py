@@ -56,7 +56,7 @@ def plan_ego(
     """
     way = moving.way[w, 0]
     first = road.first[way]
-    path = road.path[first : first + road.count[way]]
+    path = road.path[first : first + road.num_rows[way]]
     coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
     step = road.step[way]
     s, speed = moving.lane[w, 0, 0], moving.state[w, 0, SPEED]
@@ -123,7 +123,7 @@ def follow(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, now: 
     """Acceleration of the intelligent driver model for any car on its way [m/s^2]."""
     way = moving.way[w, i]
     first = road.first[way]
-    path = road.path[first : first + road.count[way]]
+    path = road.path[first : first + road.num_rows[way]]
     coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
     s = moving.lane[w, i, 0]
     step = road.step[way]

@@ -187,7 +187,7 @@ def situation_of(worlds: Worlds, w: int) -> Situation:
     way = int(moving.way[w, 0])
     first = int(tables.first[way])
     return Situation(
-        path=tables.path[first : first + int(tables.count[way])],
+        path=tables.path[first : first + int(tables.num_rows[way])],
         path_step_m=float(tables.step[way]),
         s_m=float(moving.lane[w, 0, 0]),
         speed_mps=float(state[0, 3]),

@@ -299,9 +299,9 @@ def _legacy_terms(
     stage, shared = stage_of(cars, ego, distance, earlier, rules.legacy, np.empty(count, dtype=np.int64))
     for at in range(count):
         c = here[at]
-        crashed = touched[c + 1] or hit == c + 1
+        crashed = bool(touched[c + 1]) or hit == c + 1
         results.rewards[w, c] = legacy_reward(
-            stage, shared, distance[at], earlier[at], crashed, off_road[c + 1], rules.legacy
+            stage, shared, distance[at], earlier[at], crashed, bool(off_road[c + 1]), rules.legacy
         )
     return CAPTURED if stage == FINISH and outcome == RUNNING else outcome
 

@@ -15,7 +15,7 @@ from giveway.planning.occupancy import descend
 def locate(road: RoadTables, way: int, row: int, x: float, y: float) -> tuple[int, float, float, float]:
     """Row, arc length, offset to the left and heading of a way next to a point, walking from ``row``."""
     first = road.first[way]
-    path = road.path[first : first + road.count[way]]
+    path = road.path[first : first + road.num_rows[way]]
     at = descend(path, x, y, row)
     near = path[at]
     dx, dy = x - near[0], y - near[1]
@@ -34,9 +34,9 @@ def locate_car(
     row, s, d, direction = locate(road, way, row, x, y)
     if abs(d) > road.half_width:
         at = road.first[way] + row
-        neighbor = road.left[at] if d > 0.0 else road.right[at]
+        neighbor = int(road.left[at] if d > 0.0 else road.right[at])
         if neighbor >= 0:
-            row = road.left_row[at] if d > 0.0 else road.right_row[at]
+            row = int(road.left_row[at] if d > 0.0 else road.right_row[at])
             way = neighbor
             row, s, d, direction = locate(road, way, row, x, y)
     lane[0] = s
@@ -55,7 +55,7 @@ def wrapped(angle: float) -> float:
 def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, float, float]:
     """x, y and heading at lane coordinates; beyond an end along the straight continuation."""
     first = road.first[way]
-    last = road.count[way] - 1
+    last = road.num_rows[way] - 1
     step = road.step[way]
     at = s / step
     k = min(max(math.floor(at), 0), last - 1)

@@ -58,7 +58,7 @@ def _on_rails(w: int, i: int, s: float, speed: float, road: RoadTables, moving: 
     moving.lane[w, i, 0] = s
     moving.lane[w, i, 1] = 0.0
     moving.lane[w, i, 2] = 0.0
-    moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.count[way] - 1)
+    moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.num_rows[way] - 1)
 
 
 @njit(nogil=True)
@@ -73,7 +73,7 @@ def start_world(w: int, road: RoadTables, rules: Rules, moving: Moving) -> None:
         car[STEER] = 0.0
         car[ACCEL] = 0.0
         moving.lane[w, i, 2] = 0.0
-        moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.count[way] - 1)
+        moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.num_rows[way] - 1)
         moving.present[w, i] = True
         moving.last_accel[w, i] = 0.0
         for j in range(n):

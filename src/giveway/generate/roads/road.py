@@ -98,7 +98,7 @@ class RoadTables(NamedTuple):
     Attributes:
         path: (R, 6) x, y, cosine, sine, heading, reference speed in curves; see :mod:`giveway.planning.occupancy`.
         first: (L,) first row of each way.
-        count: (L,) its number of rows.
+        num_rows: (L,) how many it has.
         coarse: (C, 5) coarse points of all ways, see :func:`giveway.planning.occupancy.coarse_points`.
         coarse_first: (L,) first coarse point of each way.
         coarse_count: (L,) how many it has.
@@ -119,7 +119,7 @@ class RoadTables(NamedTuple):
 
     path: FloatArray
     first: IntArray
-    count: IntArray
+    num_rows: IntArray
     coarse: FloatArray
     coarse_first: IntArray
     coarse_count: IntArray
@@ -158,7 +158,7 @@ def road_tables(road: Road) -> RoadTables:
     return RoadTables(
         path=np.concatenate(tables),
         first=first,
-        count=count,
+        num_rows=count,
         coarse=np.concatenate(coarse),
         coarse_first=np.concatenate([[0], np.cumsum(coarse_count)[:-1]]).astype(np.int64),
         coarse_count=coarse_count,
@@ -184,8 +184,9 @@ def _heading(way: FloatArray) -> float:
 
 def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tuple[IntArray, IntArray]:
     """Rows of a way that run beside another one (on its ``side``, left +1), and the rows there."""
-    tree = shapely.STRtree(shapely.points(other[:, :2]))
-    (rows, at), gap = tree.query_nearest(shapely.points(own[:, :2]), return_distance=True, all_matches=False)
+    theirs: AnyArray = np.asarray(shapely.points(other[:, :2]))
+    ours: AnyArray = np.asarray(shapely.points(own[:, :2]))
+    (rows, at), gap = shapely.STRtree(theirs).query_nearest(ours, return_distance=True, all_matches=False)
     to = other[at, :2] - own[rows, :2]
     across = own[rows, 2] * to[:, 1] - own[rows, 3] * to[:, 0]
     turn = np.abs(wrap_angle(other[at, 4] - own[rows, 4]))

@@ -1,0 +1,47 @@
+"""Planners that misbehave, for the ego's process."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from giveway.planning.builtin import ConstantSpeedPlanner, IdmPlanner
+from giveway.planning.protocol import Plan, PlannerInfo, Situation
+
+
+class Careless:
+    """Drives straight on, in a process of its own."""
+
+    @property
+    def info(self) -> PlannerInfo:
+        return PlannerInfo(name="careless", title="careless", version="1", uses_predictions=False)
+
+    def plan(self, situation: Situation) -> Plan:
+        return ConstantSpeedPlanner().plan(situation)
+
+
+class OutsideIdm(Careless):
+    def plan(self, situation: Situation) -> Plan:
+        return IdmPlanner().plan(situation)
+
+
+class Raises(Careless):
+    def plan(self, situation: Situation) -> Plan:
+        raise RuntimeError("out of ideas")
+
+
+class Hangs(Careless):
+    def plan(self, situation: Situation) -> Plan:
+        time.sleep(600)
+        return ConstantSpeedPlanner().plan(situation)
+
+
+class Nan(Careless):
+    def plan(self, situation: Situation) -> Plan:
+        return Plan(s_m=np.full(50, np.nan), speed_mps=1.0)
+
+
+class Dies(Careless):
+    def plan(self, situation: Situation) -> Plan:
+        raise SystemExit(3)
