@@ -1,0 +1,110 @@
+"""Agent-steps per second of the generation environment, against highway-env with as many cars, in one run.
+
+    python benchmarks/generate_env.py --worlds 256 --threads 2
+
+Counts agents that are simulated with everything they get: the ego's planner, motion, contacts, responsibility, escape
+ratio, naturalness, rewards and observations. highway-env steps one world with one controlled ego and three other cars
+(its own behaviour models, no multi-agent reward), at 10 Hz, with kinematic observations: less work per agent. Both
+are timed by wall clock in alternation; speeds are the best of several rounds, the ratio is their median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+
+import numpy as np
+
+from giveway.generate.worlds import make_worlds
+
+CARS = 3
+AGENTS = CARS + 1
+
+
+def ours(worlds_count: int, threads: int, steps: int, ego: str):
+    worlds = make_worlds(n_worlds=worlds_count, threads=threads, ego=ego, cars=CARS, actions="lateral")
+    worlds.reset(seed=0)
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (16, worlds_count, CARS, 2))
+    number = 1
+
+    def run() -> float:
+        nonlocal number
+        began = time.perf_counter()
+        for step in range(steps):
+            after = worlds.step(actions[step % 16])
+            if after.done.any():
+                number += 1
+                worlds.reset(seed=number, worlds=after.done)
+        return steps * worlds_count * AGENTS / (time.perf_counter() - began)
+
+    return run
+
+
+def highway(steps: int):
+    import gymnasium
+    import highway_env
+
+    gymnasium.register_envs(highway_env)
+    config = {
+        "vehicles_count": CARS,
+        "simulation_frequency": 10,
+        "policy_frequency": 10,
+        "duration": 15,
+        "observation": {"type": "Kinematics", "vehicles_count": AGENTS},
+    }
+    env = gymnasium.make("highway-v0", config=config)
+    env.reset(seed=0)
+
+    def run() -> float:
+        began = time.perf_counter()
+        for _ in range(steps):
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                env.reset()
+        return steps * AGENTS / (time.perf_counter() - began)
+
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ego", default="idm")
+    options = parser.parse_args()
+    fast = ours(options.worlds, options.threads, options.steps, options.ego)
+    single = ours(options.worlds, 1, options.steps, options.ego)
+    small = ours(max(options.worlds // 8, 1), 1, options.steps, options.ego)
+    peer = highway(options.steps)
+    for run in (fast, single, small, peer):
+        run()
+    rounds = [(fast(), single(), small(), peer()) for _ in range(options.rounds)]
+    best = np.max(rounds, axis=0)
+    print(
+        json.dumps(
+            {
+                "agents": AGENTS,
+                "worlds": options.worlds,
+                "threads": options.threads,
+                "ego": options.ego,
+                "agent_steps_per_s": round(best[0]),
+                "agent_steps_per_s_one_thread": round(best[1]),
+                "agent_steps_per_s_one_thread_eighth_of_worlds": round(best[2]),
+                "highway_env_agent_steps_per_s": round(best[3]),
+                "ratio_to_highway_env": round(float(np.median([r[0] / r[3] for r in rounds])), 1),
+                "cpus": os.cpu_count(),
+                "machine": platform.processor() or platform.machine(),
+            },
+            indent=1,
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
