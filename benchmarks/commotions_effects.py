@@ -1,7 +1,8 @@
 """How much do the published shortcuts of the Commotions model change its predictions? Prints JSON.
 
-For random θ and encounters, the same noise on both sides: mean absolute change of the acceptance probability, and the
-share of changes above 0.5, caused by one thing at a time.
+Mean absolute change of the acceptance probability, and the share of changes above 0.5, caused by one thing at a time,
+with the same noise on both sides: for random θ and encounters where the simulation differs, for fits to the same
+decisions where the fit does. What another seed of the fit changes is the yardstick for the latter.
 
     python benchmarks/commotions_effects.py --thetas 12
 """
@@ -11,19 +12,23 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from typing import Any
 
 import commotions_torch as eager
 import numpy as np
 import torch
-from commotions_fit import encounters
+from commotions_fit import encounters, population
 
-from giveway.models.commotions import Configuration
+from giveway.models.commotions import Configuration, Switches, Theta
 from giveway.models.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
-from giveway.models.commotions.encounter import published_step_count
-from giveway.models.commotions.parameters import Box
+from giveway.models.commotions.encounter import Encounters, published_step_count
+from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
+from giveway.models.commotions.fitting.search import Budget
+from giveway.models.commotions.parameters import Box, to_search
 from giveway.models.commotions.simulation import simulate_encounters
 
 SAMPLES, PATHS = 40, 20
+FIT_SAMPLES = 150
 
 
 def closed_moment(n: int, duration: torch.Tensor, decay: float) -> torch.Tensor:
@@ -77,9 +82,38 @@ def rates(scene, theta, config, draws, dtype, value) -> np.ndarray:
     return accepted.mean(axis=1)
 
 
+def with_logarithms(theta: Theta) -> Theta:
+    """What is deployed when stage 1 of two wins: search coordinates taken for natural units."""
+    return Theta.from_array(to_search(theta))
+
+
+def fitted_rates(name: str, seed: int, scene: Encounters, **switches: Any) -> np.ndarray:
+    """Acceptance probability after a short fit to a population of drivers."""
+    config = Configuration.from_name(name)
+    options = FitOptions(seed=seed, budgets=[Budget(initial=60, further=240)] * config.stages)
+    found = fit_parameters(population(FIT_SAMPLES, 7, config), config, switches=Switches(**switches), options=options)
+    return simulate_encounters(scene, found.theta, config, num_paths=100, seed=1, precision="float64").probability
+
+
+def effects_of_fitting(seeds: int) -> dict[str, list[tuple[float, float]]]:
+    """What the switches of the fit change."""
+    scene = encounters(200, 11)
+    found: dict[str, list[tuple[float, float]]] = {}
+    for seed in range(seeds):
+        for name, label, switches in (
+            ("CM_INA12", "loss 2 as printed", {"spread_term": "absolute"}),
+            ("CM_INA21", "second box one fifth", {"box_fraction": 0.2}),
+        ):
+            usual = fitted_rates(name, seed, scene)
+            found.setdefault(f"{name}: {label}", []).append(change(usual, fitted_rates(name, seed, scene, **switches)))
+            found.setdefault(f"{name}: another seed", []).append(change(usual, fitted_rates(name, seed + 100, scene)))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--thetas", type=int, default=12)
+    parser.add_argument("--fits", type=int, default=3, help="seeds of the fits")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
@@ -105,6 +139,10 @@ def main() -> None:
                 for p in ("float64", "float32")
             }
             found.setdefault(f"{control[2]}C: our kernel, 32 bit", []).append(change(*kernel.values()))
+            wrong = simulate_encounters(
+                scene, with_logarithms(theta), config, num_paths=PATHS, seed=1, precision="float64"
+            ).probability
+            found.setdefault(f"{control[2]}C: logarithms deployed", []).append(change(kernel["float64"], wrong))
             lost = scene.with_steps(published_step_count(scene.num_steps))
             fewer = simulate_encounters(lost, theta, config, num_paths=PATHS, seed=1, precision="float64").probability
             found.setdefault(f"{control[2]}C: last step lost", []).append(change(kernel["float64"], fewer))
@@ -120,6 +158,7 @@ def main() -> None:
                 for actions in (SMALL_ACTIONS, LARGE_ACTIONS)
             ]
             found.setdefault(f"{control[2]}C: 7 actions instead of 5", []).append(change(*sets))
+    found |= effects_of_fitting(arguments.fits)
     result = {
         name: {
             "mean_change_of_probability": round(float(np.mean([m for m, _ in values])), 4),

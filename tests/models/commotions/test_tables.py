@@ -83,7 +83,7 @@ def test_all_configurations_enter_the_tables(tmp_path):
         datasets=["lgap", "round_2v", "leeds_2v"],
         t0=["initial", "constant", "critical"],
         models=["LR_1D", *NAMES],
-        splits="random = 1\ncritical = 1",
+        splits="random = 1",
         evaluations=24,
     )
     for number in ("III", "IV", "V", "VI"):

@@ -13,6 +13,7 @@ from giveway.models.commotions.parameters import NUM_PARAMETERS
 
 SAMPLES = 512
 RAW_SAMPLES = 1000
+RAW_BATCH = 250  # evaluated at once; the default, STARTS, takes a third longer
 STARTS = 20
 
 
@@ -74,7 +75,7 @@ def _maximize(
             q=1,
             num_restarts=STARTS,
             raw_samples=RAW_SAMPLES,
-            options={"batch_limit": STARTS, "maxiter": 100, "seed": seed},
+            options={"batch_limit": STARTS, "init_batch_limit": RAW_BATCH, "maxiter": 100, "seed": seed},
         )
     candidate, value = found_at
     return np.clip(as_array(candidate)[0], 0.0, 1.0), {"hyper": found, "acquisition": float(value)}
