@@ -21,6 +21,8 @@ REGISTRIES: dict[str, tuple[str, str]] = {
         "giveway.models.motion:TRAJECTORY_PREDICTORS",
         "`giveway drive run --predictor NAME`",
     ),
+    "Roads of generated traffic": ("giveway.generate.roads:ROADS", "`giveway generate ... --road NAME`"),
+    "Seed searches": ("giveway.generate.search:SEARCHES", "`giveway generate run --search NAME`"),
     "Planners": ("giveway.planning:PLANNERS", "`giveway drive run --planner NAME`"),
 }
 """Heading to the registry and where its names are used."""

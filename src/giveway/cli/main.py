@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("giveway.cli.demo:app", "Everything once, small, on synthetic recordings; ends with a page to open."),
     "gaps": ("giveway.cli.gaps:app", "Predicting whether, when and how a human takes a gap: extract, run, table."),
     "drive": ("giveway.cli.drive:app", "Let predictions drive: mine, run, score, replay, train-predictor."),
+    "generate": ("giveway.cli.generate:app", "Traffic that makes a planner fail although it could have coped."),
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
     "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),

@@ -171,7 +171,8 @@ def load_policy(path: Path) -> Policy:
 
 
 def _assemble(facts: dict[str, Any], tensors: Mapping[str, Any]) -> Policy:
-    info = PolicyInfo(**{**facts, "hidden": tuple(int(n) for n in facts["hidden"])})
+    values: dict[str, Any] = {**facts, "hidden": tuple(int(n) for n in facts["hidden"])}
+    info = PolicyInfo(**values)
     shapes = {name: tuple(tensors[name].shape) for name in ("theta", "mean", "deviation")}
     inputs = info.observation + (info.cars if info.shared else 0)
     sizes = (inputs, *info.hidden, info.action)
@@ -206,7 +207,7 @@ def _facts(info: PolicyInfo) -> dict[str, Any]:
 def _safetensors(purpose: str) -> Any:
     try:
         import safetensors
-        import safetensors.numpy
+        import safetensors.numpy  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
         raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
     return safetensors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import AnyArray, FloatArray
 
 
 class RunningStatistics:
@@ -22,7 +22,7 @@ class RunningStatistics:
         self.mean = np.zeros(shape)
         self.squares = np.zeros(shape)
 
-    def add(self, values: FloatArray) -> None:
+    def add(self, values: AnyArray) -> None:
         """Take in (N, *shape) values."""
         n = len(values)
         if n == 0:

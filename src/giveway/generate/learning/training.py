@@ -181,7 +181,7 @@ class _Round:
         training, config = self.training, self.training.config
         worlds = training.worlds
         actions = self._explore()
-        moved = worlds.step(actions)
+        moved = worlds.step(actions.astype(np.float64))
         done = moved.done
         records = self.memory.push(
             self.observations, actions, moved.rewards, moved.terminated, moved.active, moved.observations, done

@@ -42,9 +42,10 @@ class GeneticSearch:
         self._ego_genes = ego_genes
         self._safe = np.zeros((0, genes))
         crossover, mutation = _operators(self)
+        first: Any = self._rng.random((generation, genes))
         self._algorithm: Any = NSGA2(
             pop_size=generation,
-            sampling=self._rng.random((generation, genes)),
+            sampling=first,
             crossover=crossover,
             mutation=mutation,
         )
@@ -105,7 +106,7 @@ def _operators(search: GeneticSearch) -> tuple[Any, Any]:
         def __init__(self) -> None:
             super().__init__(n_parents=2, n_offsprings=2, prob=1.0)
 
-        def _do(self, problem: Any, X: FloatArray, *args: Any, **kwargs: Any) -> FloatArray:
+        def _do(self, problem: Any, X: FloatArray, *args: Any, **kwargs: Any) -> Any:
             children = X.copy()
             for n in range(X.shape[1]):
                 if search.chance(CROSSOVER):

@@ -1,0 +1,208 @@
+"""``giveway generate``: traffic that makes a planner fail although it could have coped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from giveway.cli.generate_bench import bench, sanity
+from giveway.cli.generate_prior import prior
+from giveway.cli.generate_train import train
+from giveway.cli.output import print_json
+
+app = typer.Typer(
+    help="Which traffic makes a planner fail although it could have coped?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+
+app.command("train")(train)
+app.command("bench")(bench)
+app.command("sanity")(sanity)
+app.command("prior")(prior)
+
+
+@app.command()
+def run(
+    out: Path = typer.Option(..., "--out", "-o", help="Result store; run again to resume."),
+    policy: Path | None = typer.Option(None, "--policy", "-p", help="Policy file or training folder; the shipped one."),
+    ego: str = typer.Option("lattice", "--ego", "-e", help="idm, lattice, constant_speed, or package.module:Class."),
+    road: str = typer.Option(
+        "straight", "--road", "-r", help="straight, merge, roundabout, four_way, or a lanelet2 map (.osm)."
+    ),
+    budget: int = typer.Option(400, "--budget", "-n", min=1, max=1_000_000, help="Tests to drive."),
+    driver: str = typer.Option(
+        "policy", "--driver", help="policy, or without learning: no_attack, idm, random_actions, program."
+    ),
+    search: str = typer.Option("nsga2", "--search", help="Seed search: nsga2, cma_es or random."),
+    perturb: bool = typer.Option(True, help="Perturb cars that are close to the ego."),
+    cars: int | None = typer.Option(None, "--cars", "-k", help="Learning cars; must be those of the policy."),
+    deadline_s: float = typer.Option(1.0, "--deadline", help="Longest time for one plan of your planner [s]."),
+    seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Search initial scenes, drive the cars, perturb them, and keep every failure as a case."""
+    from dataclasses import replace
+
+    from giveway.generate.campaign.campaign import CampaignSpec
+    from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
+    from giveway.generate.campaign.kept import run_into_store
+    from giveway.generate.evaluation.measures import all_measures
+    from giveway.generate.policies import open_policy, settings_for
+    from giveway.generate.search import SEARCHES
+    from giveway.generate.worlds import Worlds, WorldSettings
+    from giveway.runs import default_progress
+    from giveway.runs.threads import limited_threads
+
+    SEARCHES.get(search)
+    chosen: CarDriver
+    if driver == "policy":
+        opened = open_policy(policy)
+        settings = settings_for(opened, road=road, ego=ego, cars=cars)
+        chosen = PolicyDriver(opened)
+    else:
+        chosen = baseline(driver)
+        settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
+    settings = replace(settings, deadline_s=deadline_s)
+    spec = CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed)
+    world = Worlds(settings, n_worlds=1)
+    if driver == "policy":
+        from giveway.generate.policies import world_name
+
+        open_policy(policy).check(
+            cars=world.n_cars,
+            observation=world.observation_size,
+            action=world.action_size,
+            world=world_name(settings),
+        )
+    world.close()
+    if dry_run:
+        _say_plan(settings.as_dict(), spec.budget, as_json=as_json)
+        return
+    with limited_threads(1):
+        done = run_into_store(settings, chosen, spec, out, progress=default_progress())
+    cases = _write_cases(out)
+    measures = all_measures(done.results)
+    if as_json:
+        print_json(
+            {
+                "ok": True,
+                "store": out,
+                "driven": done.driven,
+                "skipped": done.skipped,
+                "cases": cases,
+                "measures": measures,
+            }
+        )
+        return
+    typer.echo(
+        f"{len(done.results)} tests, violation rate {measures['violation_rate']:.3f}, at fault "
+        f"{measures['at_fault_rate']:.3f}, avoidable and at fault {measures['avoidable_at_fault_rate']:.3f}"
+    )
+    if measures["findings"]:
+        typer.echo(f"{measures['findings']:.0f} tests ended because the planner raised, hung or gave no plan")
+    typer.echo(f"{cases} failures in {out}/cases; look at them: giveway generate report {out}")
+
+
+def _say_plan(settings: dict[str, Any], budget: int, *, as_json: bool) -> None:
+    plan = {
+        "tests": budget,
+        "simulated_s": budget * settings["steps"] / 10,
+        "disk_mb": round(0.03 * budget, 1),
+        "world": settings,
+    }
+    if as_json:
+        print_json({"ok": True, **plan})
+    else:
+        typer.echo(f"{budget} tests of up to {settings['steps'] / 10:.0f} s, about {plan['disk_mb']} MB")
+
+
+def _write_cases(store: Path) -> int:
+    from giveway.generate.campaign.kept import settings_of, stored_campaigns, stored_failures
+    from giveway.generate.export.cases import Failure, write_failures
+    from giveway.generate.roads import make_road
+
+    failures: list[Failure] = []
+    road: Any = None
+    site = ""
+    for campaign in stored_campaigns(store):
+        found = make_road(str(settings_of(store, campaign)["road"]))
+        road, site = found.map(), found.name
+        failures += list(stored_failures(store, campaign))
+    write_failures(store / "cases", failures, road, site)
+    return len(failures)
+
+
+@app.command()
+def report(
+    store: Path = typer.Argument(..., help="Result store of giveway generate run."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="HTML file; STORE/report.html without it."),
+    recorded: Path | None = typer.Option(
+        None, "--recorded", help="Recordings to compare the motion with; synthetic ones are made without it."
+    ),
+    dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
+    limit: int = typer.Option(12, "--limit", min=0, max=200, help="Replays per campaign in the gallery."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Violation rate, TOP-10, avoidable at-fault rate, diversity, realism, and a gallery of replays."""
+    from giveway.generate.report.page import MEASURES, write_report
+    from giveway.generate.report.summary import as_document, recorded_reference, summarize
+
+    summaries = summarize(store, None)
+    reference = recorded_reference(recorded, dataset)
+    summaries = summarize(store, reference)
+    target = out or store / "report.html"
+    shown = write_report(target, store, summaries, reference, limit=limit)
+    if as_json:
+        print_json({"ok": True, "page": target, "replays": shown, **as_document(summaries, reference)})
+        return
+    for summary in summaries:
+        typer.echo(summary.campaign.label)
+        for name, title, form in MEASURES:
+            value = summary.measures[name]
+            typer.echo(f"  {title:<48}{form.format(value) if value == value else '-':>10}")
+        for name, value in summary.realism.items():
+            typer.echo(f"  {name.replace('_', ' '):<48}{value:>10.3f}")
+    typer.echo(f"{target}: {shown} replays, motion compared with {reference.name}")
+
+
+@app.command()
+def export(
+    store: Path = typer.Argument(..., help="Result store of giveway generate run."),
+    out: Path = typer.Option(..., "--out", "-o", help="Folder to write."),
+    form: str = typer.Option("cases", "--format", "-f", help="cases (our JSON with recordings) or openscenario."),
+    counting: bool = typer.Option(False, "--counting", help="Only failures that are avoidable and at fault."),
+    as_json: bool = AS_JSON,
+) -> None:
+    """Write failures as cases for giveway drive and giveway study, or as OpenSCENARIO files."""
+    from giveway.core.errors import EmptySelectionError, UsageError
+    from giveway.generate.campaign.kept import settings_of, stored_campaigns, stored_failures
+    from giveway.generate.export.cases import Failure, write_failures
+    from giveway.generate.export.openscenario import write_openscenario
+    from giveway.generate.roads import make_road
+
+    if form not in ("cases", "openscenario"):
+        raise UsageError("unknown format", where="--format", found=form, hint="cases or openscenario")
+    failures: list[Failure] = []
+    road: Any = None
+    for campaign in stored_campaigns(store):
+        road = make_road(str(settings_of(store, campaign)["road"]))
+        failures += [f for f in stored_failures(store, campaign) if f.result.counts or not counting]
+    if not failures:
+        raise EmptySelectionError("there is no failure to export", where=store, hint="run more tests, or another ego")
+    if form == "cases":
+        write_failures(out, failures, road.map(), road.name)
+        files = [out / "cases.json", out / "failures.json", out / "recordings"]
+    else:
+        files = [out / f"{failure.id}.xosc" for failure in failures]
+        for path, failure in zip(files, failures, strict=True):
+            write_openscenario(path, failure)
+    if as_json:
+        print_json({"ok": True, "failures": len(failures), "files": files})
+    else:
+        typer.echo(f"{len(failures)} failures in {out}")

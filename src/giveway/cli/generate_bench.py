@@ -1,0 +1,194 @@
+"""``giveway generate bench`` and ``sanity``: methods against each other, over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from giveway.cli.output import print_json
+
+if TYPE_CHECKING:
+    from giveway.generate.evaluation.methods import Method
+    from giveway.generate.evaluation.sanity import Band
+    from giveway.generate.worlds import WorldSettings
+
+OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume.")
+ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
+EGO = typer.Option(["idm", "lattice"], "--ego", "-e", help="Planner under test; may be repeated.")
+POLICY = typer.Option(None, "--policy", "-p", help="Policy of the learned methods; the shipped one without it.")
+WORKERS = typer.Option(1, "--workers", min=1, max=64, help="Processes.")
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+
+
+def bench(
+    out: Path = OUT,
+    method: list[str] = typer.Option([], "--method", "-m", help="Method; may be repeated. All without it."),
+    road: str = ROAD,
+    ego: list[str] = EGO,
+    policy: Path | None = POLICY,
+    trainings: Path | None = typer.Option(
+        None, "--trainings", help="Folder of trainings by name (see docs); missing ones are trained into it."
+    ),
+    train_steps: int = typer.Option(100_000, "--train-steps", min=100, help="Steps of each training."),
+    train_seeds: int = typer.Option(1, "--train-seeds", min=1, max=100, help="Trainings per learned method."),
+    seeds: int = typer.Option(10, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
+    budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
+    first: str = typer.Option("policy", "--against", help="Method that is compared with all others."),
+    metric: str = typer.Option("avoidable_at_fault_rate", "--metric", help="Measure to compare."),
+    workers: int = WORKERS,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Compare methods over seeds: means, Vargha-Delaney A with intervals, tests corrected by Holm."""
+    from giveway.generate.evaluation.methods import methods_called
+    from giveway.generate.worlds import WorldSettings
+
+    methods = methods_called(method or None)
+    settings = WorldSettings(road=road, actions="lateral")
+    policies = _policies(methods, settings, policy, trainings, ego[0], train_steps, train_seeds)
+    methods = [m for m in methods if not m.is_trained or policies.get(m.policy_name)]
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
+    _report(out, first, metric, failed, as_json=as_json)
+
+
+def sanity(
+    out: Path = OUT,
+    road: str = ROAD,
+    ego: list[str] = EGO,
+    policy: Path | None = POLICY,
+    seeds: int = typer.Option(5, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
+    budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
+    workers: int = WORKERS,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Check the bands in which results must lie before they are believed; exit code 1 if one does not hold."""
+    from giveway.generate.evaluation.methods import SANITY, methods_called
+    from giveway.generate.evaluation.sanity import sanity_bands
+    from giveway.generate.worlds import WorldSettings
+
+    methods = methods_called(list(SANITY))
+    settings = WorldSettings(road=road, actions="lateral")
+    policies = _policies(methods, settings, policy, None, ego[0], 0, 1)
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
+    bands = sanity_bands(out)
+    fine = not failed and all(band.holds for band in bands)
+    if as_json:
+        print_json({"ok": fine, "bands": bands})
+    else:
+        _print_bands(bands)
+    if not fine:
+        raise typer.Exit(1)
+
+
+def _policies(
+    methods: Sequence[Method],
+    settings: WorldSettings,
+    policy: Path | None,
+    trainings: Path | None,
+    ego: str,
+    steps: int,
+    seeds: int,
+) -> dict[str, list[Path]]:
+    """Policy files by training name; methods whose policy cannot be had are left out."""
+    from importlib.resources import files
+
+    from giveway.generate.policies import SHIPPED
+
+    found: dict[str, list[Path]] = {}
+    for method in methods:
+        name = method.policy_name
+        if not method.is_trained or name in found:
+            continue
+        if name == "full" and (policy is not None or trainings is None):
+            path = policy or Path(str(files("giveway.generate").joinpath(SHIPPED)))
+            found[name] = [path / SHIPPED if path.is_dir() else path]
+        elif trainings is not None:
+            found[name] = [_trained(method, settings, trainings / f"{name}-{n}", ego, steps, n) for n in range(seeds)]
+    return found
+
+
+def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, steps: int, seed: int) -> Path:
+    from dataclasses import replace
+
+    from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
+    from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.learning.session import TrainingPlan, run_training
+    from giveway.generate.policies import SHIPPED, world_name
+    from giveway.generate.worlds import Worlds
+
+    world = replace(settings, ego=ego, **method.world)
+    worlds = Worlds(world, n_worlds=32)
+    typer.echo(f"training {folder.name}", err=True)
+    run_training(
+        worlds,
+        LearningConfig.of(method.learning),
+        TrainingPlan(steps=steps, score=SCORE, settings={"world": world.as_dict()}),
+        folder,
+        seed=seed,
+        world=world_name(world),
+        made={"world": world.as_dict(), "method": method.name},
+        evaluate=policy_evaluation(world, seed=seed),
+    )
+    worlds.close()
+    return folder / SHIPPED
+
+
+def _run(
+    out: Path,
+    methods: Sequence[Method],
+    settings: WorldSettings,
+    egos: list[str],
+    seeds: int,
+    budget: int,
+    policies: dict[str, list[Path]],
+    workers: int,
+) -> int:
+    from giveway.generate.evaluation.protocol import FUNCTION, protocol_cells
+    from giveway.generate.learning.policy import load_policy
+    from giveway.runs import ProcessExecutor, SerialExecutor, default_progress
+    from giveway.runs import run as run_cells
+
+    cells = protocol_cells(methods, settings=settings, egos=egos, seeds=range(seeds), budget=budget, policies=policies)
+    files = {load_policy(path).fingerprint[:16]: str(path.resolve()) for paths in policies.values() for path in paths}
+    summary = run_cells(
+        cells,
+        function=FUNCTION,
+        store=out,
+        spec={"command": "generate bench", "methods": [m.name for m in methods], "egos": egos, "budget": budget},
+        settings={"policies": files},
+        executor=SerialExecutor() if workers == 1 else ProcessExecutor(num_workers=workers),
+        rerun="failed",
+        progress=default_progress(),
+    )
+    return summary.failed
+
+
+def _report(out: Path, first: str, metric: str, failed: int, *, as_json: bool) -> None:
+    from giveway.generate.evaluation.methods import METHODS
+    from giveway.generate.evaluation.protocol import comparisons, measured
+
+    values, compared = measured(out, metric), comparisons(out, first=first, metric=metric)
+    if as_json:
+        print_json({"ok": failed == 0, "metric": metric, "values": values, "comparisons": compared})
+    else:
+        for ego, by_method in values.items():
+            typer.echo(f"{metric.replace('_', ' ')}, ego {ego}")
+            rows: dict[str, Any] = {c.second: c for c in compared.get(ego, [])}
+            for name, runs in by_method.items():
+                mean = sum(runs) / len(runs)
+                end = ""
+                if name in rows:
+                    c = rows[name]
+                    end = f"  A {c.a:.2f} [{c.low:.2f}, {c.high:.2f}] {c.size}, p {c.p_adjusted:.4f}"
+                typer.echo(f"  {name:<18}{mean:>8.3f}  {len(runs)} seeds  {METHODS[name].title}{end}")
+        typer.echo(f"A is the chance that a run of {first} is larger; p by Mann-Whitney, corrected by Holm")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _print_bands(bands: Sequence[Band]) -> None:
+    for band in bands:
+        mark = "holds " if band.holds else "BROKEN"
+        typer.echo(f"{mark} ego {band.ego:<10} {band.value:7.3f} ({band.bound:g})  {band.claim}, {band.seeds} seeds")

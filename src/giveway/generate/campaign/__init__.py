@@ -1,0 +1,1 @@
+"""Runs of many tests: propose scenes, drive the cars, perturb them, keep what happened."""

@@ -1,0 +1,1 @@
+"""What generated traffic is worth: effect, realism, diversity, and comparisons between methods."""

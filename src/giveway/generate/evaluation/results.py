@@ -1,0 +1,168 @@
+"""One test: an initial scene that was driven, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from giveway.core.tracks import Tracks
+from giveway.generate.protocol import EpisodeRecord, Outcome
+
+SPEED_BANDS_MPS = (4.0, 8.0, 12.0)
+"""Bounds of the speed bands of archive cells."""
+
+CHANGE_M = 1.2
+"""Lateral motion of the culprit during the last three seconds that counts as a lane change."""
+
+BRAKE_MPS2 = -2.0
+"""Mean acceleration of the culprit during that time that counts as braking."""
+
+BEFORE = 30
+"""Steps before the end that say which manoeuvre led to the failure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """What came of one test, in plain values.
+
+    Attributes:
+        number: position in its run, from 0.
+        genes: of the initial scene, in [0, 1].
+        scene: the initial scene as :meth:`giveway.generate.protocol.Scenes.as_dict` gives it.
+        outcome: name of the outcome, lower case.
+        fault: name of the fault class, lower case.
+        failed: the ego failed.
+        at_fault: it failed by its own fault.
+        avoidable: a careful driver would have avoided the failure.
+        near_miss: it came within 0.5 s of a contact that would have been its fault.
+        culprit: car that was involved; empty without one.
+        kind: ``<side>-<manoeuvre>-<speed band>`` of a failure; empty otherwise.
+        finding: what the planner did wrong as a program.
+        steps: length of the episode.
+        min_ttc_s: smallest time to collision; inf if never closing in.
+        min_escape_ratio: smallest share of free manoeuvres of the ego.
+        impact_speed_mps: NaN without contact.
+        infeasible_share: of the steps of the learning cars.
+        off_road_share: of the steps of the learning cars.
+        responsibility_per_100_s: unsafe seconds caused by learning cars.
+        triggers: joint manoeuvres of the perturbation.
+    """
+
+    __test__ = False  # not a test class for pytest
+
+    number: int
+    genes: tuple[float, ...]
+    scene: Mapping[str, Any]
+    outcome: str
+    fault: str
+    failed: bool
+    at_fault: bool
+    avoidable: bool
+    near_miss: bool
+    culprit: str
+    kind: str
+    finding: str
+    steps: int
+    min_ttc_s: float
+    min_escape_ratio: float
+    impact_speed_mps: float
+    infeasible_share: float
+    off_road_share: float
+    responsibility_per_100_s: float
+    triggers: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """The ego failed although it could have coped: at fault and avoidable."""
+        return self.failed and self.at_fault and self.avoidable
+
+    @property
+    def danger(self) -> float:
+        """How near it came to a failure that counts, in [0, 1].
+
+        1 for such a failure, 0.8 for an at-fault near miss, else 0.7 exp(-TTC / 1.5 s); a failure that does not count
+        is worth 0.3, because its neighborhood may hold one that does.
+        """
+        if self.counts:
+            return 1.0
+        if self.failed:
+            return 0.3
+        if self.near_miss:
+            return 0.8
+        return 0.7 * math.exp(-self.min_ttc_s / 1.5) if math.isfinite(self.min_ttc_s) else 0.0
+
+
+def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], triggers: int) -> TestResult:
+    """The plain facts of an episode."""
+    failed = record.outcome.is_failure
+    return TestResult(
+        number=number,
+        genes=genes,
+        scene=record.scene.as_dict(0),
+        outcome=record.outcome.name.lower(),
+        fault=record.fault.name.lower(),
+        failed=failed,
+        at_fault=failed and record.fault.is_ego,
+        avoidable=failed and bool(record.avoidable),
+        near_miss=bool(record.near_miss),
+        culprit=record.culprit,
+        kind=failure_kind(record.tracks, record.outcome, record.culprit) if failed else "",
+        finding=record.finding,
+        steps=len(record.actions),
+        min_ttc_s=float(record.min_ttc_s),
+        min_escape_ratio=float(record.min_escape_ratio),
+        impact_speed_mps=float(record.impact_speed_mps),
+        infeasible_share=float(record.infeasible_share),
+        off_road_share=float(record.off_road_share),
+        responsibility_per_100_s=float(record.responsibility_per_100_s),
+        triggers=triggers,
+    )
+
+
+def failure_kind(tracks: Tracks, outcome: Outcome, culprit: str) -> str:
+    """Archive cell of a failure: side of the contact x initiating manoeuvre x speed band.
+
+    Args:
+        tracks: of the episode, row 0 the ego.
+        outcome: how it ended.
+        culprit: car in contact; empty without one.
+
+    Returns:
+        e.g. ``front-braking-8``; ``off_road-none-4`` without a car.
+    """
+    last = int(tracks.last[0])
+    speed = float(tracks.speed[0, last])
+    band = sum(speed >= bound for bound in SPEED_BANDS_MPS)
+    lower = (0.0, *SPEED_BANDS_MPS)[band]
+    rows = np.flatnonzero(tracks.ids == culprit)
+    if rows.size == 0:
+        return f"{outcome.name.lower().removeprefix('ego_').removeprefix('planner_')}-none-{lower:g}"
+    return f"{_side(tracks, int(rows[0]), last)}-{_maneuver(tracks, int(rows[0]), last)}-{lower:g}"
+
+
+def _side(tracks: Tracks, car: int, at: int) -> str:
+    heading = float(tracks.heading[0, at])
+    dx, dy = tracks.xy[car, at] - tracks.xy[0, at]
+    along = math.cos(heading) * dx + math.sin(heading) * dy
+    across = -math.sin(heading) * dx + math.cos(heading) * dy
+    if abs(across) < 0.5 * float(tracks.size[0, 1] + tracks.size[car, 1]) * 0.8:
+        return "front" if along > 0 else "rear"
+    return "left" if across > 0 else "right"
+
+
+def _maneuver(tracks: Tracks, car: int, at: int) -> str:
+    start = max(at - BEFORE, int(tracks.first[car]))
+    heading = float(tracks.heading[car, start])
+    dx, dy = tracks.xy[car, at] - tracks.xy[car, start]
+    across = -math.sin(heading) * dx + math.cos(heading) * dy
+    if abs(across) > CHANGE_M:
+        return "change_left" if across > 0 else "change_right"
+    speed = tracks.speed[car]
+    accel = float(speed[at] - speed[start]) / max(0.1 * (at - start), 0.1)
+    if accel < BRAKE_MPS2:
+        return "braking"
+    return "accelerating" if accel > 1.0 else "steady"

@@ -1,0 +1,55 @@
+"""What a policy is worth while it is being trained: fixed scenes, no noise, no search, no perturbation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from giveway.core.seeds import seed_for
+from giveway.generate.campaign.drivers import CarDriver, PolicyDriver
+from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.evaluation.measures import effect, plausibility
+from giveway.generate.evaluation.results import TestResult, result_of
+from giveway.generate.learning.policy import Policy
+from giveway.generate.worlds import Worlds, WorldSettings
+
+EPISODES = 64
+SCORE = "net_rate"
+"""Measure by which the best policy of a training is picked: failures that count minus all other failures."""
+
+
+def policy_evaluation(
+    settings: WorldSettings, *, seed: int, episodes: int = EPISODES
+) -> Callable[[Policy], Mapping[str, float]]:
+    """A function from a policy to its measures on scenes that training never starts from.
+
+    Args:
+        settings: of the worlds.
+        seed: of the scenes.
+        episodes: how many.
+    """
+    worlds = Worlds(settings, n_worlds=episodes)
+
+    def evaluate(policy: Policy) -> Mapping[str, float]:
+        found = effect_of(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation"))
+        keep = ("violation_rate", "at_fault_rate", "avoidable_at_fault_rate", "near_miss_rate", "infeasible_share")
+        other = found["violation_rate"] - found["avoidable_at_fault_rate"]
+        return {**{name: found[name] for name in keep}, SCORE: found["avoidable_at_fault_rate"] - other}
+
+    return evaluate
+
+
+def effect_of(worlds: Worlds, driver: CarDriver, *, seed: int) -> dict[str, float]:
+    """Effect and plausibility over one safe random scene per world."""
+    results = random_tests(worlds, driver, seed=seed)
+    return {**effect(results), **plausibility(results)}
+
+
+def random_tests(worlds: Worlds, driver: CarDriver, *, seed: int) -> list[TestResult]:
+    """One test per world on safe random scenes."""
+    scenes, genes = worlds.space.sample(worlds.n_worlds, seed=seed)
+    seeds = [seed_for(seed, "test", n) for n in range(worlds.n_worlds)]
+    driven = drive_scenes(worlds, scenes, driver, seeds=seeds)
+    return [
+        result_of(one.record, number=n, genes=tuple(float(g) for g in genes[n]), triggers=0)
+        for n, one in enumerate(driven)
+    ]

@@ -1,0 +1,59 @@
+"""Policies that can be used without training."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from giveway.core.errors import UsageError
+from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.worlds import WorldSettings
+
+SHIPPED = "policy.safetensors"
+"""Made by ``giveway generate train``; see docs/generate/train.md for the command."""
+
+
+def shipped_policy() -> Policy:
+    """The policy that comes with the package.
+
+    Raises:
+        UsageError: the installation lacks it.
+    """
+    with as_file(files("giveway.generate").joinpath(SHIPPED)) as path:
+        if not path.is_file():
+            raise UsageError(
+                "this installation has no trained policy", where=path, hint="giveway generate train --out P"
+            )
+        return load_policy(path)
+
+
+def open_policy(path: Path | None) -> Policy:
+    """A policy file or training folder; the shipped one if None."""
+    return shipped_policy() if path is None else load_policy(path)
+
+
+def world_name(settings: WorldSettings) -> str:
+    """What the numbers of observation and action mean; policies drive only in worlds of the same name."""
+    return f"{settings.observation} observation 1, {settings.actions} actions, {settings.traffic} bystanders"
+
+
+def settings_for(policy: Policy, *, road: str, ego: str, cars: int | None = None) -> WorldSettings:
+    """Worlds in which a policy drives.
+
+    Args:
+        policy: which.
+        road: any road.
+        ego: any planner.
+        cars: number of learning cars, if the user insists.
+
+    Raises:
+        UsageError: the policy was trained for another number of cars.
+    """
+    made = dict(policy.info.made.get("world") or {})
+    known = {name: made[name] for name in ("actions", "observation", "traffic", "steps") if name in made}
+    settings = WorldSettings(road=road, ego=ego, cars=cars if cars is not None else policy.info.cars, **known)
+    if settings.cars != policy.info.cars:
+        policy.check(
+            cars=settings.cars, observation=policy.info.observation, action=policy.info.action, world=policy.info.world
+        )
+    return settings

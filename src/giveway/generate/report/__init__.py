@@ -1,0 +1,1 @@
+"""Reports of generated traffic: numbers, realism, and a gallery of replays."""

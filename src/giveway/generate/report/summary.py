@@ -1,0 +1,139 @@
+"""The numbers of a store of generated tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.core.scene import Scene
+from giveway.data import DATASETS
+from giveway.generate.campaign.kept import StoredCampaign, stored_campaigns, stored_failures
+from giveway.generate.evaluation.measures import all_measures
+from giveway.generate.evaluation.realism import distances, joined, motion_values
+
+SYNTHETIC = "synthetic recordings of this package"
+SYNTHETIC_SEED = 7
+MAX_SCENES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """Recorded motion to compare with.
+
+    Attributes:
+        name: for the report.
+        values: quantity to values.
+        vehicles: how many.
+    """
+
+    name: str
+    values: Mapping[str, FloatArray]
+    vehicles: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignSummary:
+    """Attributes:
+    campaign: its tests.
+    measures: effect, plausibility, diversity.
+    realism: distances to the recorded motion.
+    kinds: failure kind to how many failures and how many that count.
+    """
+
+    campaign: StoredCampaign
+    measures: Mapping[str, float]
+    realism: Mapping[str, float]
+    kinds: Mapping[str, tuple[int, int]]
+
+
+def recorded_reference(root: Path | None, dataset: str = "interaction") -> Reference:
+    """Motion of recorded vehicles.
+
+    Args:
+        root: data root; without one, synthetic recordings are made and used.
+        dataset: registered adapter.
+
+    Raises:
+        DatasetLayoutError: nothing readable there.
+    """
+    if root is not None:
+        return _reference(str(root), _scenes(dataset, root))
+    from giveway.data.synthetic.interaction.files import SYNTHESIZER
+    from giveway.data.synthetic.protocol import Size
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        SYNTHESIZER.write(made, seed=SYNTHETIC_SEED, size=Size(count=1, minutes=1.0, variant=None))
+        return _reference(SYNTHETIC, _scenes("interaction", made))
+
+
+def _scenes(dataset: str, root: Path) -> Iterator[Scene]:
+    adapter = DATASETS.get(dataset)
+    for recording in list(adapter.recordings(root))[:MAX_SCENES]:
+        yield from adapter.scenes(recording)
+
+
+def _reference(name: str, scenes: Iterable[Scene]) -> Reference:
+    parts: list[dict[str, FloatArray]] = []
+    vehicles = 0
+    for scene in scenes:
+        parts.append(motion_values(scene.tracks))
+        vehicles += scene.tracks.num_agents
+    return Reference(name=name, values=joined(parts), vehicles=vehicles)
+
+
+def summarize(out: Path, reference: Reference | None) -> list[CampaignSummary]:
+    """All campaigns of a store.
+
+    Args:
+        out: the store.
+        reference: recorded motion; None leaves realism out.
+    """
+    found: list[CampaignSummary] = []
+    for campaign in stored_campaigns(out):
+        kinds: dict[str, tuple[int, int]] = {}
+        for result in campaign.results:
+            if result.failed:
+                failures, counting = kinds.get(result.kind, (0, 0))
+                kinds[result.kind] = (failures + 1, counting + result.counts)
+        found.append(
+            CampaignSummary(
+                campaign=campaign,
+                measures=all_measures(campaign.results),
+                realism={} if reference is None else distances(generated_values(out, campaign), reference.values),
+                kinds=dict(sorted(kinds.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))),
+            )
+        )
+    return found
+
+
+def generated_values(out: Path, campaign: StoredCampaign) -> dict[str, FloatArray]:
+    """Motion of the learning cars over all tests of a campaign."""
+
+    def parts() -> Iterator[dict[str, FloatArray]]:
+        for test in stored_failures(out, campaign, everything=True):
+            yield motion_values(test.tracks, np.char.startswith(test.tracks.ids, "car"))
+
+    return joined(parts())
+
+
+def as_document(summaries: Sequence[CampaignSummary], reference: Reference | None) -> dict[str, Any]:
+    """Plain values, for ``--json``."""
+    return {
+        "reference": None if reference is None else {"name": reference.name, "vehicles": reference.vehicles},
+        "campaigns": [
+            {
+                **s.campaign.params,
+                "measures": dict(s.measures),
+                "realism": dict(s.realism),
+                "kinds": {kind: {"failures": a, "counting": b} for kind, (a, b) in s.kinds.items()},
+            }
+            for s in summaries
+        ],
+    }

@@ -1,0 +1,243 @@
+"""The commands of ``giveway generate``, from training to cases that other applications read."""
+
+import json
+
+import pytest
+
+from giveway.cli.main import run as giveway
+from giveway.generate.learning.policy import load_policy
+
+SMALL = ["--set", "hidden=[16,16]", "--set", "batch=32", "--set", "learning_starts=64", "--worlds", "8"]
+
+
+def call(capsys, *arguments):
+    """Exit code, standard output and standard error of a command."""
+    code = 0
+    try:
+        giveway([str(a) for a in arguments])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    text = capsys.readouterr()
+    return code, text.out, text.err
+
+
+def document(capsys, *arguments):
+    code, out, err = call(capsys, *arguments, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.raises(SystemExit):
+        giveway(
+            [
+                "generate",
+                "train",
+                "--ego",
+                "idm",
+                "--out",
+                str(folder),
+                "--steps",
+                "480",
+                "--round-steps",
+                "240",
+                "--episode-steps",
+                "40",
+                *SMALL,
+                "--json",
+            ]
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A campaign with failures for sure: a planner that never brakes among cars that do."""
+    folder = tmp_path_factory.mktemp("generated") / "S"
+    with pytest.raises(SystemExit):
+        giveway(
+            [
+                "generate",
+                "run",
+                "--ego",
+                "constant_speed",
+                "--driver",
+                "program",
+                "--search",
+                "nsga2",
+                "--budget",
+                "30",
+                "--seed",
+                "1",
+                "--out",
+                str(folder),
+                "--json",
+            ]
+        )
+    return folder
+
+
+def test_training_writes_a_policy_that_can_be_run(capsys, trained, tmp_path):
+    policy = load_policy(trained)
+    assert policy.info.cars == 3
+    assert policy.info.made["world"]["ego"] == "idm"
+    assert (trained / "curves.png").exists()
+    found = document(
+        capsys,
+        "generate",
+        "run",
+        "-p",
+        trained,
+        "--ego",
+        "idm",
+        "-n",
+        10,
+        "--search",
+        "random",
+        "--out",
+        tmp_path / "S",
+    )
+    assert found["measures"]["tests"] == 10
+
+
+def test_training_again_goes_on_or_says_why_not(capsys, trained):
+    arguments = [
+        "generate",
+        "train",
+        "--ego",
+        "idm",
+        "--out",
+        trained,
+        "--round-steps",
+        240,
+        "--episode-steps",
+        40,
+        *SMALL,
+    ]
+    found = document(capsys, *arguments, "--steps", 480)
+    assert found["resumed_at"] == 480
+    code, _, err = call(capsys, *arguments, "--steps", 960)
+    assert code == 2
+    assert "replay was not kept" in err
+
+
+def test_a_campaign_keeps_failures_and_their_flags(store):
+    flags = json.loads((store / "cases" / "failures.json").read_text())
+    assert len(flags) >= 3
+    assert {"at_fault", "avoidable", "kind", "infeasible_share", "fault", "scene"} <= set(flags[0])
+    assert any(f["counts"] for f in flags)
+
+
+def test_a_campaign_in_pieces_equals_one_in_one_go(capsys, store, tmp_path):
+    base = ["generate", "run", "--ego", "constant_speed", "--driver", "program", "--seed", 1, "--out", tmp_path / "S"]
+    document(capsys, *base, "--budget", 20)
+    again = document(capsys, *base, "--budget", 30)
+    assert (again["driven"], again["skipped"]) == (10, 20)
+    cells = {p.name: p.read_bytes() for p in (store / "cells").rglob("*.json")}
+    assert {p.name: p.read_bytes() for p in (tmp_path / "S" / "cells").rglob("*.json")} == cells
+    once_more = document(capsys, *base, "--budget", 30)
+    assert once_more["driven"] == 0
+
+
+def test_the_report_has_numbers_realism_and_replays(capsys, store, tmp_path):
+    page = tmp_path / "report.html"
+    found = document(capsys, "generate", "report", store, "--out", page, "--limit", 3)
+    (campaign,) = found["campaigns"]
+    assert campaign["measures"]["violation_rate"] > 0
+    assert campaign["realism"]["wasserstein_speed"] > 0
+    assert sum(kind["failures"] for kind in campaign["kinds"].values()) >= 3
+    text = page.read_text()
+    assert found["replays"] == 3
+    assert text.count('class="giveway-player"') == 3
+    assert "Content-Security-Policy" in text
+    code, out, _ = call(capsys, "generate", "report", store, "--out", page, "--limit", 0)
+    assert code == 0
+    assert "avoidable and at fault" in out
+
+
+def test_failures_can_be_driven_again_as_cases(capsys, store, tmp_path):
+    cases = store / "cases"
+    found = document(
+        capsys,
+        *("drive", "run", "--cases", cases / "cases.json", "--data", cases / "recordings", "-p", "constant_velocity"),
+        *("--limit", 3, "--out", tmp_path / "D"),
+    )
+    assert found["predictors"][0]["cases"] == 3
+    assert found["predictors"][0]["failed"] == 0
+
+
+def test_failures_can_be_shown_as_clips_of_a_study(capsys, store, tmp_path):
+    found = document(
+        capsys,
+        "study",
+        "create",
+        "--clips",
+        store / "cases" / "recordings",
+        "--out",
+        tmp_path / "T",
+        "--num-clips",
+        3,
+        "--anchors",
+        1,
+    )
+    assert sum(found["clips"].values()) >= 3
+
+
+def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
+    xosc = pytest.importorskip("scenariogeneration.xosc")
+    found = document(capsys, "generate", "export", store, "--format", "openscenario", "--out", tmp_path)
+    assert found["failures"] == len(found["files"])
+    read = xosc.ParseOpenScenario(found["files"][0])
+    assert read.entities.scenario_objects[0].name == "ego"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["generate", "run", "--ego", "nobody", "--out", "X"], "unknown planner 'nobody'"),
+        (["generate", "run", "--road", "nowhere", "--out", "X"], "unknown road 'nowhere'"),
+        (["generate", "run", "--driver", "idm", "--cars", "9", "--out", "X"], "number of learning cars"),
+        (["generate", "run", "--driver", "nobody", "--out", "X"], "unknown driver"),
+        (["generate", "run", "--search", "nsga3", "--out", "X"], "unknown seed search"),
+        (["generate", "run", "-p", "nothing_here", "--out", "X"], "no policy here"),
+        (["generate", "train", "--cars", "0", "--out", "X"], "number of learning cars"),
+        (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown learning setting"),
+        (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
+        (["generate", "bench", "--method", "magic", "--out", "X"], "unknown method"),
+        (["generate", "report", "nothing_here"], "no result store"),
+    ],
+)
+def test_nonsense_gets_a_sentence(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = call(capsys, *arguments)
+    assert code == 2
+    assert words in err
+
+
+def test_a_policy_for_another_number_of_cars_is_refused(capsys, trained, tmp_path):
+    code, _, err = call(capsys, "generate", "run", "-p", trained, "--cars", 2, "--out", tmp_path / "S")
+    assert code == 2
+    assert "trained for 3, asked for 2" in err
+
+
+def test_a_planner_that_raises_is_a_finding_and_the_search_goes_on(capsys, tmp_path, monkeypatch):
+    (tmp_path / "lost_planner.py").write_text(
+        "from giveway.planning.protocol import PlannerInfo\n"
+        "class Lost:\n"
+        "    info = PlannerInfo(name='lost', title='lost', version='1', uses_predictions=False)\n"
+        "    def plan(self, situation):\n"
+        "        raise ValueError('the planner lost its way')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = document(
+        capsys,
+        *("generate", "run", "--ego", "lost_planner:Lost", "--driver", "idm", "--budget", 10, "--search", "random"),
+        *("--out", tmp_path / "S"),
+    )
+    assert found["measures"]["findings"] == 10
+    flags = json.loads((tmp_path / "S" / "cases" / "failures.json").read_text())
+    assert "lost its way" in flags[0]["finding"]
+    assert flags[0]["outcome"] == "planner_raised"
