@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
     "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),
+    "report": ("giveway.cli.report:app", "A static site from results that opens from disk."),
+    "cite": ("giveway.cli.report:cite_app", "References for what results used, as text or BibTeX."),
 }
 """Command or group name to import path and help line; kept here so that ``--help`` imports nothing else."""
 

@@ -1,0 +1,200 @@
+"""A run store as a section: overview, every cell with its details, failures, provenance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from giveway.core.errors import StoreError
+from giveway.reports.site.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
+from giveway.reports.site.content import Block, Browser, Entry, Facts, Limits, Log, Page, Paragraph, Table
+from giveway.runs.index import Status
+from giveway.runs.records import FailedCell
+from giveway.runs.store import Store
+
+RESULT = ("metric", "value", "num_samples", "metric_version", "note")
+HIDDEN = ("data",)
+"""Fingerprints: part of the details, not of the table."""
+MAX_TRACEBACKS = 200
+LONG_TEXT = 80
+
+Details = Callable[[str], Mapping[str, Any]]
+Files = Iterator[tuple[str, str | bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """All finished cells of a store, one row each.
+
+    Attributes:
+        frame: ``key``, parameters that differ between cells, then one column per metric; sorted by key.
+        common: parameters that all cells share.
+    """
+
+    frame: pl.DataFrame
+    common: tuple[tuple[str, str], ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """Content keys."""
+        return self.frame["key"].to_list()
+
+
+def cells_of(tidy: pl.DataFrame) -> Cells:
+    """One row per cell from the tidy table of :func:`giveway.runs.collect`."""
+    names = [c for c in tidy.columns if c not in RESULT]
+    params = tidy.select(names).unique("key", keep="first", maintain_order=True)
+    measured = tidy.filter(pl.col("metric").is_not_null())
+    common: list[tuple[str, str]] = []
+    shown: list[str] = ["key"]
+    for name in names[1:]:
+        if name in HIDDEN:
+            continue
+        column = params[name]
+        if column.n_unique() == 1:
+            common.append((name, str(column[0])))
+        elif column.dtype != pl.String or (column.str.len_chars().max() or 0) <= LONG_TEXT:  # type: ignore[operator]
+            shown.append(name)
+    frame = params.select(shown)
+    if measured.height:
+        wide = measured.pivot(on="metric", index="key", values="value", aggregate_function="first")
+        frame = frame.join(wide, on="key", how="left", maintain_order="left")
+    return Cells(frame=frame, common=tuple(common))
+
+
+def cells_page(cells: Cells, *, title: str = "Cells") -> Page:
+    """The page on which one looks through all cells."""
+    caption = (
+        "Click a heading to sort, choose values to filter, click a row for its parameters, measurements, samples and "
+        "replay."
+    )
+    browser = Browser(title="", file="cells.js", caption=caption)
+    same = Facts(title="The same for all cells", rows=tuple((k, v[:300]) for k, v in cells.common))
+    blocks: tuple[Block, ...] = (browser, same) if cells.common else (browser,)
+    return Page(file="cells.html", title=title, lead=f"{cells.frame.height:,} cells", blocks=blocks)
+
+
+def cell_files(store: Store, cells: Cells, details: Details) -> Files:
+    """The table of all cells, and their details in chunks."""
+    keys = cells.keys
+    digits = detail_digits(len(keys))
+    data = table_data(cells.frame.drop("key"))
+    data |= {"keys": [key[:KEY_DIGITS] for key in keys], "details": {"folder": "details", "digits": digits}}
+    yield "cells.js", script("cells.js", data)
+    for prefix, members in chunks(keys, digits):
+        name = f"details/{prefix}.js"
+        yield name, script(name, {key[:KEY_DIGITS]: _details(store, key, details) for key in members})
+
+
+def _details(store: Store, key: str, details: Details) -> dict[str, Any]:
+    try:
+        record = store.read_record(key)
+    except StoreError as error:
+        return {"key": key, "problem": str(error)}
+    cell = record["cell"]
+    return {
+        "key": key,
+        "kind": cell["kind"],
+        "parameters": finite(cell["params"]),
+        "data": cell["data"],
+        "versions": finite(cell["versions"]),
+        "measurements": finite(record["measurements"]),
+        "info": finite(record["info"]),
+        **details(key),
+    }
+
+
+def failures_page(failures: tuple[FailedCell, ...], status: Status) -> Page | None:
+    """Why cells have no result, most frequent reason first; None if all have one."""
+    if not failures and not status.damaged:
+        return None
+    reasons = Counter((f.error, _first_line(f.message)) for f in failures)
+    table = Table(
+        title="Reasons",
+        columns=("error", "message", "cells"),
+        rows=tuple(
+            (Entry(text=error), Entry(text=message), Entry(text=str(count), order=float(count)))
+            for (error, message), count in reasons.most_common()
+        ),
+        numeric=frozenset({2}),
+    )
+    logs = [
+        Log(
+            title=f"{failure.error}: {failure.cell.label()}",
+            lead=f"{failure.attempts} attempts" if failure.attempts > 1 else "",
+            text=failure.traceback or failure.message,
+        )
+        for failure in failures[:MAX_TRACEBACKS]
+    ]
+    blocks: list[Block] = [table, *logs] if failures else []
+    if len(failures) > MAX_TRACEBACKS:
+        blocks.append(Paragraph(text=f"{len(failures) - MAX_TRACEBACKS} further failures are in the store."))
+    if status.damaged:
+        text = "\n".join(f"{d.key}: {d.reason}" for d in status.damaged)
+        blocks.append(Log(title=f"{len(status.damaged)} damaged records, to be computed again", text=text))
+    return Page(file="failures.html", title="Failures", lead=f"{len(failures)} cells failed", blocks=tuple(blocks))
+
+
+def provenance_page(store: Store) -> Page:
+    """What was asked for, and who computed it when, with which code on which machine."""
+    blocks: list[Block] = []
+    for plan in store.plans():
+        text = json.dumps(plan.spec, indent=1, ensure_ascii=False, default=str)
+        blocks.append(Log(title=f"Specification {plan.name[:12]}: {len(plan.keys)} cells, {plan.function}", text=text))
+    starts = store.provenance()
+    for start in reversed(starts):
+        blocks.append(Facts(title=f"Started {_text(start.get('started'))}", rows=tuple(_flat(start))))
+    if not starts:
+        blocks.append(Paragraph(text="This store keeps no record of when and where it was computed."))
+    return Page(file="provenance.html", title="Provenance", lead=f"{len(starts)} starts", blocks=tuple(blocks))
+
+
+def status_facts(status: Status, cells: Cells) -> tuple[tuple[str, str], ...]:
+    """Counts for the overview."""
+    facts = [("cells done", f"{cells.frame.height:,}")]
+    if status.total > cells.frame.height or status.failed:
+        facts += [("asked for", f"{status.total:,}"), ("failed", f"{status.failed:,}"), ("missing", f"{status.missing:,}")]
+    if status.running:
+        facts.append(("state", "a run is active"))
+    return tuple(facts)
+
+
+def sample_tables(store: Store, cells: Cells, limits: Limits) -> list[str]:
+    """Keys of the cells whose per-sample values become part of the site: low repetitions first."""
+    frame = cells.frame
+    if "repetition" in frame.columns:
+        frame = frame.sort("repetition", maintain_order=True)
+    chosen: list[str] = []
+    for key in frame["key"]:
+        if len(chosen) == limits.samples:
+            break
+        if store.record_path(key).with_suffix(".parquet").exists():
+            chosen.append(key)
+    return chosen
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from _flat({str(k): v for k, v in inner.items()}, f"{prefix}{name}: ")  # pyright: ignore
+        elif inner is not None and name != "started":
+            yield f"{prefix}{name}", _text(inner)[:500]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _first_line(message: str) -> str:
+    return message.strip().splitlines()[0][:200] if message.strip() else ""
+
+
+def store_at(root: Path) -> Store | None:
+    """The store in a folder, or None if there is none."""
+    return Store(root) if (root / "store.json").exists() else None

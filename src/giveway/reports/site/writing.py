@@ -1,0 +1,125 @@
+"""Writing a site: complete or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from giveway import __version__
+from giveway.core.errors import StoreError, UsageError
+from giveway.reports.player.page import static_text
+from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
+from giveway.reports.site.markup import render_page
+
+MARKER = "giveway-site.json"
+ASSETS = ("site.css", "site.js", "browser.js", "details.js")
+EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+Progress = Callable[[int, str], None]
+
+
+def write_site(out: Path, sections: Sequence[Section], *, title: str, bibtex: str, progress: Progress | None = None) -> int:
+    """Write all pages and files; an older site in the same folder is replaced at the end.
+
+    Args:
+        out: folder; must be new, empty or hold an older site.
+        sections: at least one.
+        title: of the first page.
+        bibtex: bibliography to offer.
+        progress: called with the number of files written so far and the latest one.
+
+    Returns:
+        Number of files.
+
+    Raises:
+        UsageError: if the folder holds something else.
+        StoreError: if it cannot be written.
+    """
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER).exists())):
+        raise UsageError("the folder holds other files", where=out, hint="choose a new folder with --out")
+    work = out.parent / f".{out.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    say = progress or (lambda count, name: None)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        count = _write(work, sections, title, bibtex, say)
+        if out.exists():
+            shutil.rmtree(out)
+        work.rename(out)
+    except OSError as error:
+        raise StoreError("the site cannot be written", where=out, found=error.strerror or error) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return count
+
+
+def _write(work: Path, sections: Sequence[Section], title: str, bibtex: str, say: Progress) -> int:
+    count = 0
+    made: set[Path] = set()
+
+    def put(name: str, content: str | bytes) -> None:
+        nonlocal count
+        path = work / name
+        if path.parent not in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.add(path.parent)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        count += 1
+        say(count, name)
+
+    for name in ASSETS:
+        put(f"assets/{name}", resources.files("giveway.reports.site").joinpath("assets", name).read_text("utf-8"))
+    put("assets/player.js", classic_player())
+    put("assets/player.css", static_text("player.css"))
+    first = first_page(sections, title)
+    put("index.html", render_page(first, section=None, sections=sections, up=""))
+    references = citations_page(sections, bibtex)
+    put("citations.html", render_page(references, section=None, sections=sections, up=""))
+    put("references.bib", bibtex)
+    for section in sections:
+        for page in section.pages:
+            put(f"{section.id}/{page.file}", render_page(page, section=section, sections=sections))
+        for name, content in section.files():
+            put(f"{section.id}/{name}", content)
+    put(MARKER, json.dumps({"made_by": f"giveway {__version__}", "sections": [s.id for s in sections]}) + "\n")
+    return count
+
+
+def classic_player() -> str:
+    """The replay player as an ordinary script, since browsers refuse modules from disk."""
+    module = EXPORT.sub("", static_text("player.js"))
+    return f'"use strict";\n(function () {{\n{module}\nwindow.giveway.mountPlayer = mountPlayer;\n}})();\n'
+
+
+def first_page(sections: Sequence[Section], title: str) -> Page:
+    """What there is, with a few numbers each."""
+    blocks: list[Block] = [
+        Table(
+            title="",
+            columns=("results", "kind", "what there is"),
+            rows=tuple(
+                (Entry(text=s.title, link=f"{s.id}/index.html"), Entry(text=s.kind), Entry(text=s.lead)) for s in sections
+            ),
+        )
+    ]
+    blocks += [Facts(title=s.title, rows=s.facts) for s in sections if s.facts]
+    return Page(file="index.html", title=title, blocks=tuple(blocks))
+
+
+def citations_page(sections: Sequence[Section], bibtex: str) -> Page:
+    """What to cite for what, and the same as BibTeX."""
+    merged: dict[str, Reference] = {}
+    for reference in (r for s in sections for r in s.references):
+        known = merged.get(reference.key)
+        cites = tuple(dict.fromkeys((*(known.cites if known else ()), *reference.cites)))
+        merged[reference.key] = Reference(key=reference.key, text=reference.text, cites=cites)
+    rows = tuple((Entry(text=r.text), Entry(text=", ".join(r.cites)), Entry(text=r.key)) for r in merged.values())
+    table = Table(title="", columns=("reference", "for", "key"), rows=rows)
+    note = Paragraph(text="Metrics, models and datasets appear here because these results use them.")
+    bib = Log(title="BibTeX (also in references.bib)", text=bibtex)
+    return Page(file="citations.html", title="Citations", blocks=(note, table, bib))

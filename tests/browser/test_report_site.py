@@ -1,0 +1,216 @@
+"""The report in the system's Chromium, opened from disk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from giveway.reports.player.document import replay_document
+from giveway.reports.site.content import Limits, Sources
+from giveway.reports.site.runs import run_section
+from giveway.reports.site.writing import write_site
+from giveway.testing import worlds
+from giveway.testing.stores import DATASETS, invented_store
+
+pytestmark = pytest.mark.browser
+
+
+def crossing() -> dict:
+    return replay_document(worlds.crossing(duration_s=4.0), title="a gap")
+
+
+def make_site(root: Path, count: int, **store: int) -> Path:
+    invented_store(root / "R", count, **store)
+    replays = {dataset: {f"s{n}": crossing for n in range(12)} for dataset in DATASETS}
+    section = run_section(
+        root / "R", id="r", title="", sources=Sources(sample_replays=replays), limits=Limits(samples=5, replays=6)
+    )
+    write_site(root / "site", [section], title="Results", bibtex="")
+    return root / "site"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_site(tmp_path_factory.mktemp("report"), 1200, failures=2, sampled=5)
+
+
+def open_page(page, file: Path) -> None:
+    page.goto(file.as_uri())
+    if 'class="browser"' in file.read_text():
+        page.wait_for_selector(".browser[data-ready]")
+
+
+def column(page, number: int, table: str = "table") -> list[str]:
+    cells = page.locator(f"{table} tbody tr:visible td:nth-child({number + 1})")
+    return [text.rstrip("≈") for text in cells.all_inner_texts()]
+
+
+def heading(page, title: str):
+    return page.locator("th button", has_text=title).first
+
+
+def assert_clean(page, site: Path) -> None:
+    assert page.problems == []
+    assert page.requests
+    assert all(url.startswith(site.as_uri()) for url in page.requests)
+
+
+def test_every_page_opens_from_disk_without_errors_or_requests_elsewhere(page, site: Path) -> None:
+    for file in sorted(site.rglob("*.html")):
+        open_page(page, file)
+        assert page.locator("h1").count() == 1
+    assert_clean(page, site)
+
+
+def test_leaderboard_sorts_and_filters(page, site: Path) -> None:
+    open_page(page, site / "r" / "board-constant-auc.html")
+    heading(page, "mean").click()
+    rising = [float(v) for v in column(page, 4)]
+    assert rising == sorted(rising)
+    heading(page, "mean").click()
+    falling = [float(v) for v in column(page, 4)]
+    assert falling == sorted(falling, reverse=True)
+    assert page.locator("th[aria-sort=descending]").inner_text().startswith("mean")
+    page.locator(".controls select").first.select_option("L-GAP")
+    assert set(column(page, 0)) == {"L-GAP"}
+    assert len(column(page, 0)) == 40
+
+
+def test_cells_sort_filter_search_and_turn_pages(page, site: Path) -> None:
+    open_page(page, site / "r" / "cells.html")
+    status = page.locator(".browser [role=status]")
+    assert status.inner_text() == "1,200 rows"
+    page.get_by_label("model").select_option(label="LR_1D")
+    assert status.inner_text() == "60 of 1,200 rows"
+    heading(page, "auc").click()
+    titles = [t.strip() for t in page.locator(".browser thead th").all_inner_texts()]
+    values = [float(v) for v in column(page, titles.index("auc"), ".browser table")]
+    assert len(values) == 50
+    assert values == sorted(values)
+    page.click("text=Next")
+    later = [float(v) for v in column(page, titles.index("auc"), ".browser table")]
+    assert len(later) == 10
+    assert later[0] >= values[-1]
+    page.get_by_label("model").select_option(label="all")
+    page.locator(".browser tbody tr").first.click()
+    page.wait_for_selector(".panel[data-key]")
+    key = page.locator(".panel").get_attribute("data-key")
+    page.get_by_label("search").fill(key)
+    assert status.inner_text() == "1 of 1,200 rows"
+    assert_clean(page, site)
+
+
+def test_a_cell_opens_with_its_samples_and_a_sample_with_its_replay(page, site: Path) -> None:
+    samples = sorted((site / "r" / "samples").iterdir())
+    key = samples[0].stem
+    page.goto((site / "r" / "cells.html").as_uri() + f"#{key}")
+    page.wait_for_selector(".panel[data-key]")
+    assert "Measurements" in page.locator(".panel").inner_text()
+    before = len(page.requests)
+    page.click("text=Show the samples")
+    page.wait_for_selector(".panel .browser tbody tr")
+    page.locator(".panel .has-replay").first.click()
+    page.wait_for_selector(".replay [data-ready]")
+    assert [url.rsplit("/", 2)[-2] for url in page.requests[before:]] == ["samples", "replays"]
+    page.click(".gw-controls button >> text=Play")
+    for _ in range(100):
+        if float(page.locator(".gw-time").inner_text().split(" ")[0]) > 0.2:
+            break
+        page.wait_for_timeout(50)
+    else:
+        pytest.fail("the replay does not move")
+    colors = page.evaluate(
+        """() => {
+          const canvas = document.querySelector('.replay canvas');
+          const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+          const seen = new Set();
+          for (let i = 0; i < data.length; i += 4) seen.add(data[i] * 65536 + data[i + 1] * 256 + data[i + 2]);
+          return seen.size;
+        }"""
+    )
+    assert colors > 3
+    assert_clean(page, site)
+
+
+def test_cells_open_by_keyboard_and_close_again(page, site: Path) -> None:
+    open_page(page, site / "r" / "cells.html")
+    page.locator(".browser tbody tr").nth(2).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".panel[data-key]")
+    page.click("text=Close")
+    assert page.locator(".panel").count() == 0
+
+
+def test_dark_light_and_paper(browser, site: Path) -> None:
+    def back(page) -> str:
+        return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    open_page(page, site / "r" / "index.html")
+    dark = back(page)
+    page.click("#theme")
+    light = back(page)
+    assert dark == "rgb(20, 22, 24)"
+    assert light == "rgb(252, 252, 251)"
+    page.click("#theme")
+    page.emulate_media(media="print")
+    assert back(page) == "rgb(255, 255, 255)"
+    assert page.locator("nav").first.is_hidden()
+    assert len(page.pdf()) > 1000
+    context.close()
+
+
+def test_narrow_screens_need_no_sideways_scrolling(browser, site: Path) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 700})
+    page = context.new_page()
+    for name in ("index.html", "cells.html", "board-constant-auc.html", "failures.html", "provenance.html"):
+        open_page(page, site / "r" / name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+    context.close()
+
+
+def test_a_missing_file_is_said(page, site: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    (copy / "r" / "cells.js").unlink()
+    page.goto((copy / "r" / "cells.html").as_uri())
+    page.wait_for_selector(".browser [role=alert]")
+    assert "cells.js cannot be read" in page.locator(".browser").inner_text()
+
+
+def test_no_page_has_a_serious_accessibility_violation(browser, site: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    context = browser.new_context(bypass_csp=True)
+    page = context.new_page()
+    found: dict[str, list[str]] = {}
+    for name in ("index.html", "r/index.html", "r/cells.html", "r/board-constant-auc.html", "r/learning.html"):
+        open_page(page, site / name)
+        results = axe.Axe().run(page).response["violations"]
+        bad = [f"{v['id']}: {v['nodes'][0]['html'][:150]}" for v in results if v["impact"] in ("serious", "critical")]
+        if bad:
+            found[name] = bad
+    context.close()
+    assert found == {}
+
+
+@pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_large_stores_stay_quick_to_open(browser, tmp_path: Path, count: int) -> None:
+    site = make_site(tmp_path, count)
+    biggest = max(p.stat().st_size for p in (site / "r" / "details").iterdir())
+    assert biggest < 400_000
+    context = browser.new_context()
+    page = context.new_page()
+    for name in ("index.html", "r/index.html", "r/cells.html"):
+        started = time.perf_counter()
+        open_page(page, site / name)
+        print(f"{count} cells, {name}: {time.perf_counter() - started:.2f} s")
+    assert page.locator(".browser tbody tr").count() == 50
+    heading(page, "auc").click()
+    page.locator(".browser tbody tr").first.click()
+    page.wait_for_selector(".panel[data-key]")
+    context.close()

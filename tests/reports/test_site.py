@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import polars as pl
+import pytest
+
+from giveway.cli.main import run
+from giveway.core.errors import UsageError
+from giveway.reports.citations import bibliography, citations_for
+from giveway.reports.site.benchmarks import board_pages, interval
+from giveway.reports.site.browsing import chunks, detail_digits, finite, script, table_data
+from giveway.reports.site.charts import ticks
+from giveway.reports.site.content import Entry, Limits, Page, Section, Sources, Table
+from giveway.reports.site.drives import summary_blocks
+from giveway.reports.site.markup import render_page
+from giveway.reports.site.runs import run_section
+from giveway.reports.site.writing import classic_player, write_site
+from giveway.testing.stores import invented_store
+
+
+class Links(HTMLParser):
+    """Everything a page refers to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.found += [value for name, value in attrs if name in ("href", "src", "data-source") and value]
+
+
+def broken_links(site: Path) -> list[str]:
+    broken: list[str] = []
+    for page in site.rglob("*.html"):
+        parser = Links()
+        parser.feed(page.read_text())
+        for link in parser.found:
+            target = unquote(link.partition("#")[0])
+            if "://" in link or link.startswith("/"):
+                broken.append(f"{page.name}: {link} is not relative")
+            elif target and not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(site)}: {link}")
+    return broken
+
+
+def data_of(path: Path) -> dict:
+    """The value that a data file hands to its page."""
+    name, text = re.fullmatch(
+        r"giveway\.data\((\".*?\"),JSON\.parse\('(.*)'\)\);\n", path.read_text(), re.DOTALL
+    ).groups()
+    assert path.as_posix().endswith(json.loads(name))
+    return json.loads(text.replace("\\x3c", "<").replace("\\'", "'").replace("\\\\", "\\"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("site")
+    invented_store(root / "R", 400, failures=2, sampled=3)
+    section = run_section(root / "R", id="r", title="", sources=Sources(), limits=Limits(samples=2))
+    write_site(root / "out", [section], title="Results", bibtex="")
+    return root / "out"
+
+
+def test_every_link_resolves_and_is_relative(site: Path) -> None:
+    assert len(list(site.rglob("*.html"))) > 6
+    assert broken_links(site) == []
+
+
+def test_no_page_names_another_host_or_runs_inline_code(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text()
+        assert "http://" not in text.replace("http://www.w3.org", "")
+        assert not re.search(r"<script>|<script [^>]*>[^<]|\son\w+=|style=", text), page
+        assert "default-src &#x27;none&#x27;" in text
+
+
+def test_tracebacks_are_shown_as_text(site: Path) -> None:
+    text = (site / "r" / "failures.html").read_text()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert "<script>alert" not in text
+
+
+def test_all_cells_and_their_details_are_there(site: Path) -> None:
+    table = data_of(site / "r" / "cells.js")
+    assert table["rows"] == 400 == len(table["keys"])
+    details: dict = {}
+    for path in (site / "r" / "details").iterdir():
+        details |= data_of(path)
+    assert set(details) == set(table["keys"])
+    with_samples = [d for d in details.values() if "samples" in d]
+    assert len(with_samples) == 2
+    assert data_of(site / "r" / with_samples[0]["samples"])["rows"] == 12
+    row = 7
+    column = next(c for c in table["columns"] if c["title"] == "auc")
+    value = {m["metric"]: m["value"] for m in details[table["keys"][row]]["measurements"]}["auc"]
+    assert column["values"][row] == pytest.approx(value, rel=1e-5)
+
+
+def test_learning_curves_are_drawn_where_cells_keep_them(site: Path) -> None:
+    assert "<polyline" in (site / "r" / "learning.html").read_text()
+
+
+def test_a_second_site_replaces_the_first_and_other_folders_are_left_alone(tmp_path: Path) -> None:
+    page = Page(file="index.html", title="T", blocks=())
+    section = Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="two", bibtex="")
+    assert "<h1>two</h1>" in (out / "index.html").read_text()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError):
+        write_site(other, [section], title="three", bibtex="")
+    assert [p.name for p in other.iterdir()] == ["thesis.tex"]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_interval_is_widened_because_splits_share_samples() -> None:
+    values = np.arange(10.0)
+    low, high = interval(values, corrected=False)
+    # t_{0.975, 9} = 2.262157; sd = 3.027650
+    assert (high - low) / 2 == pytest.approx(2.262157 * 3.027650 / math.sqrt(10), rel=1e-6)
+    wide_low, wide_high = interval(values, corrected=True)
+    assert (wide_high - wide_low) / (high - low) == pytest.approx(math.sqrt((0.1 + 0.25) / 0.1))
+    assert all(math.isnan(v) for v in interval(np.array([1.0, np.nan]), corrected=True))
+
+
+def test_leaderboards_rank_by_mean_mark_ties_and_show_published_only_for_real_data(small_frame: pl.DataFrame) -> None:
+    (page,), notes = board_pages(small_frame, real_datasets=[])
+    assert notes == []
+    (table,) = (b for b in page.blocks if isinstance(b, Table))
+    lgap = [row for row in table.rows if row[0].text == "L-GAP"]
+    assert [row[3].text for row in lgap] in (["A", "B", "C"], ["B", "A", "C"])
+    marks = {row[3].text: row[4].mark for row in lgap}
+    assert set(marks.values()) == {"best", "tied", ""}
+    assert marks["C"] == ""
+    assert all(row[8].text == "–" for row in table.rows)
+
+
+def test_published_numbers_stand_beside_ours(published_frame) -> None:
+    (page,), _ = board_pages(published_frame("ade", "constant"), real_datasets=["lgap"])
+    (table,) = (b for b in page.blocks if isinstance(b, Table))
+    row = next(r for r in table.rows if (r[0].text, r[1].text, r[3].text) == ("L-GAP", "2", "T++"))
+    assert row[4].text == "1.429"
+    assert row[8].text == "1.429 ± 0.135"
+    assert row[9].text == "2.189"
+    other = next(r for r in table.rows if r[0].text == "rounD")
+    assert other[8].text == "–"
+
+
+def test_drives_within_the_interval_of_the_best_are_tied() -> None:
+    def row(name: str, score: float, ade: float) -> dict:
+        return {"name": name, "score": score, "intervals": {"score": [score - 1, score + 1]}, "means": {"ade_m": ade},
+                "cases": 4, "n_col": 0, "n_col_at_fault": 0, "against_humans": {}}  # fmt: skip
+
+    differences = {
+        "a - b": {"score": {"estimate": 0.2, "low": -0.1, "high": 0.5}},
+        "a - c": {"score": {"estimate": 2.0, "low": 1.0, "high": 3.0}},
+    }
+    summary = {
+        "planner": {"name": "p", "version": 1},
+        "predictors": [row("b", 1.8, 0.3), row("a", 2.0, 0.2), row("c", 0.0, 0.9)],
+        "differences": differences,
+        "open_loop_agreement": {"spearman": 1.0, "predictors": 3},
+    }
+    blocks = summary_blocks(summary)
+    board = blocks[0]
+    assert isinstance(board, Table)
+    assert [(r[1].text, r[2].mark) for r in board.rows] == [("a", "best"), ("b", "tied"), ("c", "")]
+    chart = next(b for b in blocks if getattr(b, "svg", ""))
+    assert chart.svg.count("<circle") == 3
+
+
+def test_text_is_escaped_everywhere() -> None:
+    evil = '"><img src=x onerror=alert(1)>'
+    table = Table(title=evil, columns=(evil,), rows=((Entry(text=evil, note=evil, link=evil),),), caption=evil)
+    page = Page(file="index.html", title=evil, lead=evil, blocks=(table,))
+    section = Section(id="s", title=evil, kind=evil, lead=evil, facts=((evil, evil),), pages=(page, page))
+    text = render_page(page, section=section, sections=[section])
+    assert "<img" not in text
+
+
+def test_data_files_hold_nothing_but_data() -> None:
+    evil = "</script><!-- ');alert(1);(' \\ \u2028"
+    text = script("x.js", {"a": evil})
+    assert "</script" not in text
+    assert "\u2028" not in text
+    assert text.startswith('giveway.data("x.js",JSON.parse(\'')
+
+
+def test_columns_are_choices_numbers_or_text() -> None:
+    frame = pl.DataFrame(
+        {
+            "model": ["b", "a", None, "b"],
+            "n": [2, 10, 2, 2],
+            "value": [0.123456789, math.nan, math.inf, 1.0],
+            "id": ["w", "x", "y", "z"],
+        }
+    )
+    model, n, value, name = table_data(frame)["columns"]
+    assert (model["kind"], model["labels"], model["codes"]) == ("choice", ["a", "b"], [1, 0, None, 1])
+    assert (n["kind"], n["of"], n["labels"]) == ("choice", "number", [2, 10])
+    assert (value["kind"], value["values"]) == ("number", [0.123457, None, None, 1.0])
+    assert (name["kind"], name["values"]) == ("text", ["w", "x", "y", "z"])
+
+
+def test_details_stay_small_however_many_cells() -> None:
+    assert [detail_digits(n) for n in (1, 100, 101, 1600, 1601, 100_000)] == [0, 0, 1, 1, 2, 3]
+    keys = ["ab1", "ab2", "c00"]
+    assert dict(chunks(keys, 1)) == {"a": ["ab1", "ab2"], "c": ["c00"]}
+    assert dict(chunks(keys, 0)) == {"all": keys}
+    assert finite({"a": [math.nan, 1, {"b": Path("x")}]}) == {"a": [None, 1, {"b": "x"}]}
+
+
+@pytest.mark.parametrize("values", [[0.0], [3.0, 3.0], [-1.0, 1e9], [0.1, 0.7], [math.nan], []])
+def test_ticks_enclose_the_values(values: list[float]) -> None:
+    found = ticks(values)
+    known = [v for v in values if math.isfinite(v)]
+    assert 2 <= len(found) <= 12
+    assert all(found[0] <= v <= found[-1] for v in known)
+    assert found == sorted(found)
+
+
+def test_player_is_an_ordinary_script() -> None:
+    text = classic_player()
+    assert not re.search(r"^\s*(export|import)\b", text, re.MULTILINE)
+    assert "window.giveway.mountPlayer" in text
+
+
+def test_citations_follow_what_was_used() -> None:
+    found = citations_for(["dataset:lgap", "model:LR_1D", "metric:brier", "model:no such model"])
+    assert found[0].key == "giveway"
+    by_key = {c.key: c for c in found}
+    assert "krajewski2020round" not in by_key
+    assert by_key["zgonnikov2022stay"].used_for == ("dataset lgap",)
+    assert "doi:10.1177/00187208221144561" in by_key["zgonnikov2022stay"].text
+    entry = by_key["brier1950"].bibtex
+    assert entry.startswith("@article{brier1950,")
+    assert entry.count("{") == entry.count("}")
+    assert bibliography(found).count("@") == len(found)
+
+
+def test_every_dataset_and_every_published_model_can_be_cited() -> None:
+    from giveway.data import DATASETS
+    from giveway.models import MODELS
+
+    for component in [*(f"dataset:{n}" for n in DATASETS.names() if n not in ("generic", "store"))]:
+        assert len(citations_for([component])) > 1, component
+    for name in MODELS.names():
+        if MODELS.get(name).info.references:
+            assert len(citations_for([f"model:{name}"])) > 1, name
+
+
+def test_command_makes_a_site_of_several_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    invented_store(tmp_path / "all" / "first", 200)
+    invented_store(tmp_path / "all" / "deep" / "second", 200)
+    (tmp_path / "all" / "recordings").mkdir()
+    (tmp_path / "all" / "recordings" / "store.json").write_text('{"format": "giveway-store", "version": 1}')
+    with pytest.raises(SystemExit) as end:
+        run(["report", str(tmp_path / "all"), "--out", str(tmp_path / "site"), "--json"])
+    assert end.value.code == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [s["id"] for s in told["sections"]] == ["deep-second", "first"]
+    assert broken_links(tmp_path / "site") == []
+    with pytest.raises(SystemExit) as end:
+        run(["cite", str(tmp_path / "all"), "--format", "bibtex"])
+    assert "@inproceedings{krajewski2020round," in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "nowhere", "--out", "site"],
+        ["report", ".", "--out", "site"],
+        ["cite", "."],
+        ["cite", ".", "--format", "word"],
+    ],
+)
+def test_bad_input_is_a_sentence_with_exit_code_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        run(arguments)
+    assert end.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
