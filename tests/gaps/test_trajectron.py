@@ -114,6 +114,31 @@ def test_a_store_tells_how_training_went(lgap_root, tmp_path, monkeypatch):
     assert "own_nll" in samples.columns
 
 
+def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def stop(report, total):
+        if report.epoch == 2:
+            raise Killed
+
+    monkeypatch.setattr("giveway.gaps.evaluate.CHECKPOINT_EVERY_S", 0.0)
+    one = {"models": [TINY], "splits": {"random": 1}, "metrics": ["auc"]}
+    whole, _ = compute(tmp_path / "whole", lgap_root, **one)
+    with monkeypatch.context() as patch:
+        patch.setattr(predictor, "spoken", lambda tell: stop)
+        with pytest.raises(Killed):
+            compute(tmp_path / "killed", lgap_root, **one)
+    assert list((tmp_path / "killed" / "artifacts" / "unfinished").glob("*/trajectron.json"))
+    epochs: list[int] = []
+    monkeypatch.setattr(predictor, "spoken", lambda tell: lambda report, total: epochs.append(report.epoch))
+    store, _ = compute(tmp_path / "killed", lgap_root, **one)
+    assert epochs[0] == 3
+    assert not list((store.root / "artifacts" / "unfinished").iterdir())
+    keys = [collect(s)["key"][0] for s in (whole, store)]
+    assert whole.read(keys[0]) == store.read(keys[1])
+
+
 def test_lines_of_workers_reach_whoever_watches(tmp_path):
     import time
 

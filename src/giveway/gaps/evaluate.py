@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -35,8 +36,12 @@ from giveway.models.protocol import (
     placed,
 )
 from giveway.runs import Cell, CellContext, CellResult, Measurement
+from giveway.runs.cells import content_key
 
 SAMPLES = "samples.parquet"
+CHECKPOINT_EVERY_S = 20.0
+"""A training that takes longer survives a killed run."""
+
 CLASSES = {"accepted": True, "rejected": False}
 
 
@@ -54,9 +59,10 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
     require_classes(samples, division, where)
     test = samples.take(division.test)
-    recipe = _placed(recipe_for(params["model"], profile), context, cell.label())
+    recipe = recipe_for(params["model"], profile)
     name = recipe.info.name
-    fitted = recipe.fit(samples.take(division.train), _stream(cell, "fit", name))
+    train = samples.take(division.train)
+    fitted = _fit(recipe, train, _stream(cell, "fit", name), context, cell.key, cell.label())
     prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
     check_prediction(prediction, test.inputs, recipe.info.output, model=name)
     values = _measure(cell, context, profile, samples, division, prediction)
@@ -86,10 +92,20 @@ def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
     return np.where(known.any(axis=1), -total / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _placed(recipe: GapPredictor, context: CellContext, what: str) -> GapPredictor:
-    """The recipe on the device of the run, telling how far its training is."""
-    device = str(context.settings.get("device", "cpu"))
-    return placed(recipe, TrainingPlace(device=device, tell=lambda line: context.tell(f"{what}: {line}")))
+def _fit(
+    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: CellContext, key: str, what: str
+) -> FittedGapPredictor:
+    """Fit on the device of the run, telling how far training is; a killed run goes on with it where it was."""
+    folder = context.artifacts.root / "unfinished" / key
+    place = TrainingPlace(
+        device=str(context.settings.get("device", "cpu")),
+        folder=folder,
+        tell=lambda line: context.tell(f"{what}: {line}"),
+        checkpoint_every_s=CHECKPOINT_EVERY_S,
+    )
+    fitted = placed(recipe, place).fit(train, rng)
+    shutil.rmtree(folder, ignore_errors=True)
+    return fitted
 
 
 def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSamples:
@@ -192,7 +208,7 @@ def _conditional_paths(
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
     params = cell.params
     name = params["conversion"]["paths"]
-    recipe = _placed(recipe_for(name, profile), context, f"{label} paths of {cell.label()}")
+    recipe = recipe_for(name, profile)
     scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion")
     by_split = profile.conditional_training == "training"
     description = {
@@ -210,9 +226,11 @@ def _conditional_paths(
         chosen = division.train if by_split else np.arange(samples.num_samples)
         chosen = chosen[samples.truth.accepted[chosen] == CLASSES[label]]
         root = stream(params["seed"], params["dataset"], params["t0"], params["n_input"], *names)
-        recipe.fit(samples.take(chosen), root).save(folder)
+        what = f"{label} paths for {cell.label()}"
+        _fit(recipe, samples.take(chosen), root, context, content_key(description), what).save(folder)
 
-    fitted: FittedGapPredictor = recipe.load(context.artifacts.get(description, build))
+    place = TrainingPlace(device=str(context.settings.get("device", "cpu")))
+    fitted: FittedGapPredictor = placed(recipe, place).load(context.artifacts.get(description, build))
     test = samples.take(division.test)
     predicted = fitted.predict(test.inputs, _stream(cell, "conditional paths", label))
     check_prediction(predicted, test.inputs, OutputKind.PATHS, model=recipe.info.name)

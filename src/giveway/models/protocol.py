@@ -97,11 +97,13 @@ class TrainingPlace:
         device: ``"cpu"``, ``"cuda"``.
         folder: where checkpoints are kept, so that an interrupted training goes on; None keeps none.
         tell: called with a line about how far training is.
+        checkpoint_every_s: shortest time between two checkpoints.
     """
 
     device: str = "cpu"
     folder: Path | None = None
     tell: Callable[[str], None] | None = None
+    checkpoint_every_s: float = 0.0
 
 
 @runtime_checkable

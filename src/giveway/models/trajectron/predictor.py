@@ -143,7 +143,13 @@ class Trajectron:
         if progress is None and place.tell is not None:
             progress = spoken(place.tell)
         network, state = train(
-            samples, self.config, seed=seed, device=place.device, folder=place.folder, progress=progress
+            samples,
+            self.config,
+            seed=seed,
+            device=place.device,
+            folder=place.folder,
+            progress=progress,
+            checkpoint_every_s=place.checkpoint_every_s,
         )
         return FittedTrajectron(info=self.info, network=network, state=state, device=place.device)
 

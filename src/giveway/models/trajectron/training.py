@@ -119,9 +119,18 @@ def train(
     device: str = "cpu",
     folder: Path | None = None,
     progress: Progress | None = None,
+    checkpoint_every_s: float = 0.0,
 ) -> tuple[TrajectronNetwork, TrainingState]:
     """Train on samples of gaps; see :func:`train_on`."""
-    return train_on(training_set(samples, config), config, seed=seed, device=device, folder=folder, progress=progress)
+    return train_on(
+        training_set(samples, config),
+        config,
+        seed=seed,
+        device=device,
+        folder=folder,
+        progress=progress,
+        checkpoint_every_s=checkpoint_every_s,
+    )
 
 
 @one_torch_thread()
@@ -134,6 +143,7 @@ def train_on(
     folder: Path | None = None,
     progress: Progress | None = None,
     held_out: TrainingSet | None = None,
+    checkpoint_every_s: float = 0.0,
 ) -> tuple[TrajectronNetwork, TrainingState]:
     """Train, or go on with training.
 
@@ -148,6 +158,7 @@ def train_on(
         folder: where checkpoints are kept; training resumes from the one it finds. None keeps nothing.
         progress: called after every epoch.
         held_out: samples to judge training by, instead of a share of ``data``.
+        checkpoint_every_s: shortest time between two checkpoints; the last epoch always gets one.
     """
     where = device_named(device)
     if folder is not None and has_checkpoint(folder):
@@ -163,6 +174,7 @@ def train_on(
     epochs = _num_epochs(learning, config)
     if state.epoch > 0 and folder is not None and state.epoch < epochs:
         restore_optimizer(folder, optimizer)
+    saved = time.monotonic()
     for epoch in range(state.epoch + 1, epochs + 1):
         if best.is_over(state.history):
             break
@@ -171,8 +183,10 @@ def train_on(
             report = replace(report, validation_ade_m=validation_error(network, held_out, where))
         state = replace(state, epoch=epoch, iteration=report.iteration, history=(*state.history, report))
         best.keep(network, state.history)
-        if folder is not None:
+        is_due = epoch == epochs or time.monotonic() - saved >= checkpoint_every_s
+        if folder is not None and (is_due or best.is_over(state.history)):
             save_checkpoint(folder, network, state, optimizer)
+            saved = time.monotonic()
         if progress is not None:
             progress(report, epochs)
     best.restore(network, state.history)
