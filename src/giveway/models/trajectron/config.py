@@ -124,14 +124,14 @@ CLEAN = TrajectronConfig()
 """Standardized inputs, one latent value per path."""
 
 SMALL = TrajectronConfig(
-    updates=250,
+    updates=200,
     num_modes=8,
     decoder_size=32,
     learning_rate=0.01,
-    learning_rate_decay=0.988,
+    learning_rate_decay=0.986,
     annealing=0.2,
 )
-"""A smaller decoder, eight modes and 250 updates with schedules to match: seconds instead of an hour per training."""
+"""A smaller decoder, eight modes and 200 updates with schedules to match: seconds instead of an hour per training."""
 
 
 def kl_weight(iteration: int, annealing: float = 1.0) -> float:
