@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from giveway.cli.main import app
+from giveway.core.errors import GivewayError
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
@@ -112,6 +113,24 @@ def test_a_store_tells_how_training_went(lgap_root, tmp_path, monkeypatch):
     assert (tmp_path / "k.png").stat().st_size > 1000
     samples = store.read_samples(collect(store)["key"][0])
     assert "own_nll" in samples.columns
+
+
+def test_a_specification_sets_how_networks_are_trained(lgap_root, tmp_path):
+    training = {"updates": 0, "epochs": 40, "patience": 2, "validation_share": 0.3, "learning_rate": 0.1}
+    store, _ = compute(
+        tmp_path / "s", lgap_root, models=[TINY], splits={"random": 1}, metrics=["auc"], training=training
+    )
+    curve = store.read(collect(store)["key"][0]).info["learning_curve"]
+    errors = [entry["validation_ade_m"] for entry in curve]
+    assert len(errors) < 40
+    assert errors.index(min(errors)) == len(errors) - 3
+    for bad, message in (
+        ({"epoks": 3}, "epochs"),
+        ({"epochs": "many"}, "wrong type"),
+        ({"patience": 2}, "validate on"),
+    ):
+        with pytest.raises(GivewayError, match=message):
+            spec_from({**SPEC, "conditional_paths": "TPP", "training": bad}, where="test")
 
 
 def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, monkeypatch):

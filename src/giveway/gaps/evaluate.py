@@ -59,7 +59,7 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
     require_classes(samples, division, where)
     test = samples.take(division.test)
-    recipe = recipe_for(params["model"], profile)
+    recipe = recipe_for(params["model"], profile, params.get("training"))
     name = recipe.info.name
     train = samples.take(division.train)
     fitted = _fit(recipe, train, _stream(cell, "fit", name), context, cell.key, cell.label())
@@ -208,8 +208,8 @@ def _conditional_paths(
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
     params = cell.params
     name = params["conversion"]["paths"]
-    recipe = recipe_for(name, profile)
-    scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion")
+    recipe = recipe_for(name, profile, params.get("training"))
+    scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion", *(("training",) * ("training" in params)))
     by_split = profile.conditional_training == "training"
     description = {
         "what": "conditional path model",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.gaps.profile import Profile
 from giveway.models import MODELS
-from giveway.models.protocol import GapPredictor, configured
+from giveway.models.protocol import GapPredictor, Tunable, configured
 
 TRAJECTRON = "T++"
 """Name of Trajectron++ in the published tables; two recipes stand behind it."""
@@ -19,13 +22,24 @@ def model_names() -> list[str]:
     return sorted({*MODELS.names(), TRAJECTRON})
 
 
-def recipe_for(name: str, profile: Profile) -> GapPredictor:
+def recipe_for(name: str, profile: Profile, training: Mapping[str, Any] | None = None) -> GapPredictor:
     """The recipe behind a name.
+
+    Args:
+        name: of a model.
+        profile: switches.
+        training: settings of networks, e.g. ``{"epochs": 50}``; other models ignore them.
 
     Raises:
         UnknownNameError: naming the nearest known ones.
         UsageError: for a combination of switches that Trajectron++ does not offer.
+        ConfigError: for a setting that a network does not have.
     """
+    recipe = _recipe(name, profile)
+    return recipe.tuned(training) if training and isinstance(recipe, Tunable) else recipe
+
+
+def _recipe(name: str, profile: Profile) -> GapPredictor:
     if name == TRAJECTRON:
         switches = (profile.tpp_standardise, profile.tpp_mode)
         if switches not in TRAJECTRON_RECIPES:

@@ -75,6 +75,7 @@ class RunSpec(BaseModel):
         models: names of predictors.
         metrics: names; those that suit the prediction time if empty.
         conditional_paths: path model that fills in paths for models that give none.
+        training: settings of networks that differ from their defaults, e.g. ``epochs``, ``patience``.
         relaxed: cells with relaxed admission.
         missing: cells left out.
         min_samples, min_class: smallest sample set that is evaluated, in total and per class.
@@ -94,6 +95,7 @@ class RunSpec(BaseModel):
     models: tuple[str, ...] = Field(min_length=1)
     metrics: tuple[str, ...] = ()
     conditional_paths: str = "CV_residual"
+    training: dict[str, Any] = Field(default_factory=dict)
     relaxed: tuple[Relaxation, ...] = ()
     missing: tuple[MissingCell, ...] = ()
     min_samples: int = Field(default=100, ge=2)
@@ -167,7 +169,7 @@ def _check_names(spec: RunSpec) -> None:
         METRICS.get(name)
     shortest = min(spec.n_input)
     for name in (*spec.models, spec.conditional_paths):
-        info = recipe_for(name, profile).info
+        info = recipe_for(name, profile, spec.training).info
         if info.min_input > shortest:
             raise UsageError(
                 f"{name} needs at least {info.min_input} input steps",

@@ -129,6 +129,15 @@ class Trainable(Protocol):
 
 
 @runtime_checkable
+class Tunable(Protocol):
+    """A recipe whose training can be set from a specification."""
+
+    def tuned(self, settings: Mapping[str, Any]) -> GapPredictor:
+        """The recipe with some settings replaced; a ConfigError names one that does not exist or does not fit."""
+        ...
+
+
+@runtime_checkable
 class Learned(Protocol):
     """A fitted model that remembers how training went."""
 

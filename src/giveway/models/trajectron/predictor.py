@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -133,6 +135,10 @@ class Trajectron:
     def placed(self, place: TrainingPlace) -> Trajectron:
         """The same recipe on another device, with checkpoints in a folder, telling how far it is."""
         return replace(self, place=place)
+
+    def tuned(self, settings: Mapping[str, Any]) -> Trajectron:
+        """The same recipe with some settings of :class:`TrajectronConfig` replaced."""
+        return replace(self, config=TrajectronConfig.from_mapping({**asdict(self.config), **settings}))
 
     def fit(
         self, samples: GapSamples, rng: np.random.Generator, *, progress: Progress | None = None
