@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,9 +92,12 @@ class Exchange:
         self.tally = Tally()
         self._poll_s = poll_s
         self._takeover_s = takeover_s
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        self._settled = threading.Condition(lock)
+        self._asked: deque[Request] = deque()
         self._current: Request | None = None
-        self._answer: Answer | None = None
+        self._answers: list[Answer] = []
         self._fetched_at = 0.0
         self._in_hand = False
         self._refusals = 0
@@ -111,14 +114,10 @@ class Exchange:
         Raises:
             ServerClosed: the server is being stopped.
         """
-        return [self._ask_one(request) for request in requests]
-
-    def _ask_one(self, request: Request) -> Answer:
         with self._changed:
-            self._current, self._answer, self._in_hand, self._refusals = request, None, False, 0
-            self.tally.add("asked")
-            self._changed.notify_all()
-            while self._answer is None:
+            self._asked, self._answers = deque(requests), []
+            self._next()
+            while len(self._answers) < len(requests):
                 if self._closed:
                     raise ServerClosed
                 left = self._time_left()
@@ -126,9 +125,23 @@ class Exchange:
                     assert self.deadline_s is not None
                     self._give_up("late", f"no prediction within {1000 * self.deadline_s:.0f} ms")
                 else:
-                    self._changed.wait(left)
-            answer, self._current, self._in_hand = self._answer, None, False
-            return answer
+                    # A car fetched after this is not late before one whole deadline has passed.
+                    self._settled.wait(self.deadline_s if left is None else left)
+            return self._answers
+
+    def _next(self) -> None:
+        """Offer the next car of the tick; with none left, wake the simulation."""
+        self._in_hand, self._refusals = False, 0
+        self._current = self._asked.popleft() if self._asked else None
+        if self._current is None:
+            self._settled.notify_all()
+        else:
+            self.tally.add("asked")
+            self._changed.notify_all()
+
+    def _take(self, answer: Answer) -> None:
+        self._answers.append(answer)
+        self._next()
 
     def _time_left(self) -> float | None:
         if self.deadline_s is None or not self._in_hand:
@@ -139,8 +152,7 @@ class Exchange:
         assert self._current is not None
         self._last_gone = f"{self._current.name}: {reason}; constant velocity was taken"
         self.tally.add(kind, self._last_gone)
-        self._answer = Answer(missing=reason)
-        self._changed.notify_all()
+        self._take(Answer(missing=reason))
 
     def fetch(self, client: str, still_there: Callable[[], bool] = lambda: True) -> tuple[Any, Request | None]:
         """The answer to a FetchEnv and the request in it, if any.
@@ -172,7 +184,7 @@ class Exchange:
 
     def _open(self) -> bool:
         """Whether a car waits for a prediction, in hand or not."""
-        return self._current is not None and self._answer is None
+        return self._current is not None
 
     def _hand_out(self) -> tuple[Any, Request]:
         assert self._current is not None
@@ -181,7 +193,6 @@ class Exchange:
         else:
             self._in_hand, self._fetched_at = True, time.monotonic()
             self.tally.first_fetch_at = self.tally.first_fetch_at or self._fetched_at
-            self._changed.notify_all()
         return self._current.response, self._current
 
     def push(self, client: str, message: Any) -> Any:
@@ -203,8 +214,7 @@ class Exchange:
                 return self._refuse(error.what)
             self.tally.add("answered")
             self.tally.latency_s.append(time.monotonic() - self._fetched_at)
-            self._answer = Answer(states=states, probability=probability)
-            self._changed.notify_all()
+            self._take(Answer(states=states, probability=probability))
             return PushMyTrajectoryResponse(resp_code=OK, msg="taken")
 
     def refuse_unreadable(self, sentence: str) -> str:
@@ -275,3 +285,4 @@ class Exchange:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+            self._settled.notify_all()

@@ -84,16 +84,18 @@ def advance(
     row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
     blocked = np.empty((most, CHECK_STEPS, 2))
     trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
-    now = np.empty((agents, 5))
+    now, here = np.empty((agents, 5)), np.empty(agents, dtype=np.bool_)
     column = PAST + tick
     half = tick % 2
     for c in range(first_case, last_case):
         if tick >= fixed.num_ticks[c]:
             continue
         n = fixed.num_agents[c]
-        log = moving.log[c]
-        on = moving.on[c]
+        log, on = moving.log[c], moving.on[c]
+        size, plans = fixed.size[c], moving.plan_s[1 - half, c]
+        states, present = now[:n], here[:n]
         for i in range(n):
+            here[i] = on[i, column]
             now[i, 0] = log[i, column, 0]
             now[i, 1] = log[i, column, 1]
             now[i, 2] = math.hypot(log[i, column, 2], log[i, column, 3])
@@ -104,9 +106,7 @@ def advance(
             if driver == REPLAY or moving.status[c, i] != PRESENT:
                 continue
             if driver == FREE:
-                move_free(
-                    log[i], column, moving.steer[c], moving.accel[c], i, moving.control[c, i], fixed.size[c, i, 0]
-                )
+                move_free(log[i], column, moving.steer[c], moving.accel[c], i, moving.control[c, i], size[i, 0])
                 on[i, column + 1] = True
                 continue
             first = fixed.path_first[c, i]
@@ -117,11 +117,9 @@ def advance(
             s = moving.s[c, i]
             speed = now[i, 2]
             desired = fixed.desired_speed[c, i]
-            plan = moving.plan_s[1 - half, c, i]
+            plan = plans[i]
             if driver == IDM:
-                gap, lead = lead_on_path(
-                    path, coarse, step, i, s, now[:n], on[:n, column], fixed.size[c], LOOK_AHEAD_M, SIDE_MARGIN_M
-                )
+                gap, lead = lead_on_path(path, coarse, step, i, s, states, present, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
                 accel = idm_acceleration(speed, desired, gap, lead, idm_parameters)
                 cruise(plan, s, speed, accel, desired)
                 new_speed = max(speed + accel * DT_S, 0.0)
@@ -135,7 +133,7 @@ def advance(
                     log,
                     on,
                     fixed.driver[c],
-                    fixed.size[c],
+                    size,
                     fixed.hidden[c],
                     fixed.favored[c],
                     fixed.meets[c, i],
@@ -159,8 +157,8 @@ def advance(
                     s,
                     speed,
                     moving.accel[c, i],
-                    fixed.size[c, i, 0],
-                    fixed.size[c, i, 1],
+                    size[i, 0],
+                    size[i, 1],
                     desired,
                     moving.plan_s[half, c, i],
                     rows,
