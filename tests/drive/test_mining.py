@@ -7,10 +7,12 @@ import pytest
 
 from giveway.core.errors import UnknownNameError
 from giveway.drive.bundled import bundled_set
+from giveway.drive.bundled_roads import ROADS
 from giveway.drive.conflicts import find_meetings, first_shared, traces_of
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.gallery import write_gallery
 from giveway.drive.mining import MiningRules, mine_scene, who_yields
+from giveway.drive.rings import ring_lanes
 from giveway.drive.scenes import GivenScenes
 from giveway.models.motion import make_predictor
 from giveway.sim.cases import Role
@@ -121,3 +123,24 @@ def test_shared_runs_start_and_end_where_paths_meet():
     assert abs(start_other - 20) <= 2
     assert end_other == 20
     assert first_shared(one, two + 100.0, 2.2) == (-1, -1, -1, -1)
+
+
+def test_a_ring_is_where_one_can_come_back_to_the_same_lane():
+    rings = {kind: ring_lanes(make().road) for kind, make in ROADS.items()}
+    assert rings["roundabout"] == {10 * k + part for k in range(4) for part in (3, 4)}
+    assert not rings["merge"]
+    assert not rings["junction"]
+
+
+def test_on_a_roundabout_entering_is_told_from_merging():
+    cases, source = bundled_set()
+    kinds = {}
+    for case in cases:
+        if case.id.startswith(("roundabout", "merge")):
+            found = mine_scene(source.scene_of(case), dataset="bundled", recording=case.id, rules=EASY)
+            kinds.setdefault(case.site, set()).update(
+                c.conflicts[0].kind for c in found.cases if {c.ego.id, c.conflicts[0].other} == {"1", "2"}
+            )
+    assert kinds["GW_Merge"] == {"merging"}
+    assert "entering" in kinds["GW_Roundabout"]
+    assert "merging" not in kinds["GW_Roundabout"]

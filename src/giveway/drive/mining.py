@@ -14,6 +14,7 @@ from giveway.core.maps.queries import PreparedMap, prepare
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of, turn_before
+from giveway.drive.rings import with_rings
 from giveway.sim.cases import DESIRED_SPEED_MPS, Car, Case, Conflict, Role
 
 KINDS = ("crossing", "merging", "entering")
@@ -90,6 +91,8 @@ def mine_scene(scene: Scene, *, dataset: str, recording: str, rules: MiningRules
     traces = traces_of(scene.tracks)
     meetings, pairs = find_meetings(traces, max_gap_s=chosen.max_gap_s)
     road = None if scene.road is None else prepare(scene.road)
+    if road is not None:
+        meetings = with_rings(meetings, road)
     candidates = [
         case
         for meeting in meetings
