@@ -30,6 +30,10 @@ n_input = 2
 n_input_max = 2
 
 [[missing]]
+dataset = "round_2v"
+t0 = "critical"
+
+[[missing]]
 dataset = "leeds_2v"
 t0 = "critical"
 
