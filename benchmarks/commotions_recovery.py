@@ -2,8 +2,8 @@
 
 Every replicate has its own encounters and its own noise. See ``giveway.models.commotions.fitting.recovery``.
 
-    python benchmarks/commotions_recovery.py --noise little       # decisions that the same driver would make again
-    python benchmarks/commotions_recovery.py --noise typical      # decisions with much chance in them
+    python benchmarks/commotions_recovery.py                    # every parameter alone, the others known
+    python benchmarks/commotions_recovery.py --together         # all 14 at once
     python benchmarks/commotions_recovery.py --keep FILE.jsonl --limit-s 150       # in pieces; exit code 3: call again
 """
 
@@ -20,13 +20,14 @@ from commotions_fit import TYPICAL, encounters
 
 from giveway.models.commotions import Configuration, Switches
 from giveway.models.commotions.fitting.fit import FitOptions
-from giveway.models.commotions.fitting.recovery import Replicate, replicate, summarize
+from giveway.models.commotions.fitting.recovery import (
+    NOISE_PARAMETERS,
+    Replicate,
+    replicate,
+    replicate_alone,
+    summarize,
+)
 from giveway.models.commotions.fitting.search import Budget
-
-TRUTHS = {
-    "typical": TYPICAL,
-    "little": replace(TYPICAL, sigma_v=0.006, sigma_speed=0.02, sigma_r0_pos_rel=0.12, sigma_r0_speed_rel=0.12),
-}
 
 
 def main() -> None:
@@ -34,7 +35,8 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=8)
     parser.add_argument("--samples", type=int, default=300)
     parser.add_argument("--evaluations", type=int, default=1500)
-    parser.add_argument("--noise", choices=sorted(TRUTHS), default="little")
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--points", type=int, default=64, help="of the grid for one parameter")
     parser.add_argument("--config", default="CM_INA11")
     parser.add_argument("--optimizer", default=Switches().optimizer)
     parser.add_argument("--threads", type=int, default=1)
@@ -42,38 +44,44 @@ def main() -> None:
     parser.add_argument("--limit-s", type=float, default=float("inf"), help="start no replicate after this time")
     arguments = parser.parse_args()
     until = time.monotonic() + arguments.limit_s
-    config, truth = Configuration.from_name(arguments.config), TRUTHS[arguments.noise]
+    config = Configuration.from_name(arguments.config)
     kept = arguments.keep.read_text().splitlines() if arguments.keep and arguments.keep.exists() else []
     runs = [Replicate(**json.loads(line)) for line in kept]
     for seed in range(len(runs), arguments.replicates):
         if time.monotonic() > until:
             raise SystemExit(3)
-        options = FitOptions(
-            seed=seed, threads=arguments.threads, budgets=[Budget(initial=210, further=arguments.evaluations - 210)]
-        )
-        runs.append(
-            replicate(
-                truth,
-                config,
-                encounters(arguments.samples, 100 + seed),
-                seed=seed,
-                switches=Switches(optimizer=arguments.optimizer),
-                options=options,
+        scene = encounters(arguments.samples, 100 + seed)
+        options = FitOptions(seed=seed, threads=arguments.threads)
+        if arguments.together:
+            budgets = [Budget(initial=210, further=arguments.evaluations - 210)]
+            runs.append(
+                replicate(
+                    TYPICAL,
+                    config,
+                    scene,
+                    seed=seed,
+                    switches=Switches(optimizer=arguments.optimizer),
+                    options=replace(options, budgets=budgets),
+                )
             )
-        )
+        else:
+            runs.append(
+                replicate_alone(TYPICAL, config, scene, seed=seed, num_points=arguments.points, options=options)
+            )
         line = json.dumps(asdict(runs[-1]))
         print(line, file=sys.stderr, flush=True)
         if arguments.keep:
             with arguments.keep.open("a") as file:
                 file.write(line + "\n")
-    rows = summarize(truth, runs)
+    rows = summarize(TYPICAL, runs)
+    best = [row for row in rows if row.name not in NOISE_PARAMETERS][:3]
     result = {
         "config": arguments.config,
-        "noise": arguments.noise,
+        "together": arguments.together,
         "samples": arguments.samples,
         "replicates": arguments.replicates,
-        "optimizer": arguments.optimizer,
-        "best_three_inside": all(row.is_inside for row in rows[:3]),
+        "optimizer": arguments.optimizer if arguments.together else "grid",
+        "best_three_without_noise": {row.name: row.is_inside for row in best},
         "parameters_in_order_of_identification": [
             {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(row).items()} | {"inside": row.is_inside}
             for row in rows

@@ -1,8 +1,8 @@
 """Parameter recovery: does a fit find the θ that made the decisions?
 
-Only as far as the loss asks for it. Losses 1 and 2 compare every simulated path with the one decision that was made, so
-a θ with less noise than the truth has a smaller loss than the truth: noise is pulled down. Where the decisions hold
-little noise, the truth has nearly the smallest loss there is, and what the decisions tell is found.
+Two questions: what do decisions tell about each parameter if the others are known (:func:`replicate_alone`), and what
+is left of that if all are fitted at once (:func:`replicate`). Losses 1 and 2 compare every simulated path with the one
+decision that was made, so a θ with less noise than the truth has a smaller loss than the truth: noise is pulled down.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters, ob
 from giveway.models.commotions.losses import TrainingSet
 from giveway.models.commotions.parameters import PARAMETERS, Box, Theta
 from giveway.models.commotions.simulation import simulate_encounters
+
+NOISE_PARAMETERS = ("sigma_v", "sigma_speed", "sigma_r0_pos_rel", "sigma_r0_speed_rel")
+"""What the losses pull to less (or steadier) noise than there is, however many decisions there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +89,7 @@ def replicate(
         options: of the fit.
     """
     switches, options = switches or Switches(), options or FitOptions()
-    outcome = simulate_encounters(encounters, truth, config, num_paths=1, seed=seed_for(seed, "decisions"))
-    training = TrainingSet(encounters=encounters, accepted=outcome.accepted[:, 0], t_accept_s=outcome.t_accept_s[:, 0])
+    training = decisions(truth, config, encounters, seed=seed)
     fitted = fit_parameters(training, config, switches=switches, options=options)
     return Replicate(
         unit=tuple(float(x) for x in Box.full().encode(fitted.theta)),
@@ -95,6 +97,52 @@ def replicate(
         loss_at_truth=objective_of(training, config, switches, options)(truth).mean,
         accepted=float(training.accepted.mean()),
     )
+
+
+def replicate_alone(
+    truth: Theta,
+    config: Configuration,
+    encounters: Encounters,
+    *,
+    seed: int,
+    num_points: int = 64,
+    options: FitOptions | None = None,
+) -> Replicate:
+    """Decide every encounter once, then find every parameter alone, the others being known, on an even grid.
+
+    Args:
+        truth: θ of the decisions.
+        config: variant.
+        encounters: where they are made.
+        seed: of the decisions; that of the fit is in ``options``.
+        num_points: of the grid over the searched range.
+        options: paths, seed, precision and threads of the fit.
+    """
+    options = options or FitOptions()
+    training = decisions(truth, config, encounters, seed=seed)
+    objective = objective_of(training, config, Switches(), options)
+    box, center = Box.full(), Box.full().encode(truth)
+    grid = (np.arange(num_points) + 0.5) / num_points
+    found, smallest = center.copy(), np.inf
+    for i in range(len(PARAMETERS)):
+        losses: list[float] = []
+        for value in grid:
+            point = center.copy()
+            point[i] = value
+            losses.append(objective(box.decode(point)).mean)
+        found[i], smallest = grid[int(np.argmin(losses))], min(smallest, *losses)
+    return Replicate(
+        unit=tuple(float(x) for x in found),
+        loss=float(smallest),
+        loss_at_truth=objective(truth).mean,
+        accepted=float(training.accepted.mean()),
+    )
+
+
+def decisions(truth: Theta, config: Configuration, encounters: Encounters, *, seed: int) -> TrainingSet:
+    """One decision of a driver with a known θ in every encounter."""
+    outcome = simulate_encounters(encounters, truth, config, num_paths=1, seed=seed_for(seed, "decisions"))
+    return TrainingSet(encounters=encounters, accepted=outcome.accepted[:, 0], t_accept_s=outcome.t_accept_s[:, 0])
 
 
 def summarize(truth: Theta, replicates: Sequence[Replicate], *, level: float = 0.95) -> list[Recovered]:
