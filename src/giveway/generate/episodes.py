@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ def replayed(records: list[EpisodeRecord]) -> Policy:
     """The actions of recorded episodes, one per world; ordinary driving after their end."""
 
     def act(worlds: Worlds, seen: NDArray[np.float32]) -> FloatArray | IntArray:
-        actions = np.asarray(worlds.natural_actions())
+        actions: Any = worlds.natural_actions()
         for w, record in enumerate(records):
             step = int(worlds.moving.age[w])
             if step < len(record.actions):
@@ -73,7 +74,7 @@ def drive_episodes(
     done = np.zeros(worlds.n_worlds, dtype=np.bool_)
     lengths = np.zeros(worlds.n_worlds, dtype=np.int64)
     while not done.all():
-        chosen = np.asarray(policy(worlds, seen))
+        chosen = policy(worlds, seen)
         after = worlds.step(chosen)
         seen = after.observations
         lengths += ~done
@@ -139,13 +140,14 @@ def agent_ids(cars: int, traffic: int) -> list[str]:
 def tracks_of(states: FloatArray, there: BoolArray, size: FloatArray, ids: list[str]) -> Tracks:
     """Tracks from states (T, n, 6) and presence (T, n); cars that are gone are not observed."""
     on = np.ascontiguousarray(there.T)
-    state = np.where(on[..., None], states.swapaxes(0, 1), np.nan)
+    state: FloatArray = np.where(on[..., None], states.swapaxes(0, 1), np.nan)
     heading, speed = state[..., 2], state[..., 3]
+    direction: FloatArray = np.stack([np.cos(heading), np.sin(heading)], axis=-1)
     return Tracks(
         time_s=DT_S * np.arange(states.shape[0]),
         xy=np.ascontiguousarray(state[..., :2]),
         heading=np.ascontiguousarray(heading),
-        velocity=np.stack([speed * np.cos(heading), speed * np.sin(heading)], axis=-1),
+        velocity=speed[..., None] * direction,
         observed=on,
         size=size.copy(),
         kind=np.full(len(ids), int(AgentKind.CAR), dtype=np.int8).astype(np.int64),

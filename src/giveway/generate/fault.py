@@ -61,7 +61,9 @@ def judge_clip(tracks: Tracks, road: RoadTables, *, ego: str = "ego") -> Verdict
 
 def _box(clip: Tracks, i: int, step: int) -> FloatArray:
     out = np.empty(7)
-    fill_box(*clip.xy[i, step], clip.heading[i, step], *clip.size[i], out)
+    x, y = clip.xy[i, step].tolist()
+    length, width = clip.size[i].tolist()
+    fill_box(x, y, float(clip.heading[i, step]), length, width, out)
     return out
 
 
@@ -80,7 +82,8 @@ def _judge(clip: Tracks, road: RoadTables, step: int, hit: int) -> Verdict:
     way, _, d, direction = _nearest_way(road, clip.xy[0, step], float(clip.heading[0, step]))
     _, _, _, other_direction = _nearest_way(road, clip.xy[hit, step], float(clip.heading[hit, step]))
     turn = wrapped(float(clip.heading[0, step]) - direction)
-    lies = in_one_lane(d, turn, *clip.size[0], road.half_width)
+    length, width = clip.size[0].tolist()
+    lies = in_one_lane(d, turn, length, width, road.half_width)
     side = touched_side(_box(clip, 0, before), _box(clip, hit, before), _box(clip, 0, step), _box(clip, hit, step))
     speed = clip.speed
     other_turn = wrapped(float(clip.heading[hit, step]) - other_direction)

@@ -31,7 +31,8 @@ SPEED_RANGE = (0.6, 1.05)
 EGO_SPEED_RANGE = (0.7, 1.0)
 DESIRED_RANGE = (0.8, 1.0)
 MAX_OFFSET_M = 0.3
-MAX_ROUNDS = 200
+MAX_ROUNDS = 100
+DRAWS_PER_SCENE, MIN_DRAWS = 4, 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +111,19 @@ class SceneSpace:
             UsageError: hardly any scene of so many cars is safe on this road.
         """
         rng = stream(seed, "scenes", *names)
-        genes = rng.random((count, self.num_genes))
-        open_rows = np.arange(count)
+        kept: list[FloatArray] = []
+        missing = count
         for _ in range(MAX_ROUNDS):
-            safe = self.is_safe(self.scenes(genes[open_rows]))
-            open_rows = open_rows[~safe]
-            if open_rows.size == 0:
-                return self.scenes(genes), genes
-            genes[open_rows] = rng.random((open_rows.size, self.num_genes))
+            genes = rng.random((max(DRAWS_PER_SCENE * missing, MIN_DRAWS), self.num_genes))
+            kept.append(genes[self.is_safe(self.scenes(genes))][:missing])
+            missing -= len(kept[-1])
+            if missing == 0:
+                chosen = np.concatenate(kept)
+                return self.scenes(chosen), chosen
         raise UsageError(
             "no safe starting scene was found",
             where=f"road {self.road.name!r}",
-            found=f"{self.cars} learning cars and {self.traffic} bystanders near the ego, {MAX_ROUNDS} draws",
+            found=f"{self.cars} learning cars and {self.traffic} bystanders near the ego, {MAX_ROUNDS} rounds of draws",
             hint="use fewer cars or a larger road",
         )
 

@@ -58,7 +58,7 @@ def plan_ego(
     first = road.first[way]
     path = road.path[first : first + road.num_rows[way]]
     coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
-    step = road.step[way]
+    step = float(road.step[way])
     s, speed = moving.lane[w, 0, 0], moving.state[w, 0, SPEED]
     desired = moving.desired[w, 0]
     plan = moving.plan_s[w]
@@ -126,7 +126,7 @@ def follow(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, now: 
     path = road.path[first : first + road.num_rows[way]]
     coarse = road.coarse[road.coarse_first[way] : road.coarse_first[way] + road.coarse_count[way]]
     s = moving.lane[w, i, 0]
-    step = road.step[way]
+    step = float(road.step[way])
     gap, lead = lead_on_path(path, coarse, step, i, s, now, moving.present[w], rules.size, LOOK_AHEAD_M, SIDE_MARGIN_M)
     curve = path[min(max(int(s / step), 0), path.shape[0] - 1), 5]
     return idm_acceleration(moving.state[w, i, SPEED], min(moving.desired[w, i], curve), gap, lead, rules.idm)

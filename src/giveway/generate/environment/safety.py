@@ -8,7 +8,6 @@ from numba import njit
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.generate.environment.contact import boxes_touch, fill_box
-from giveway.generate.environment.lanes import pose_on
 from giveway.generate.roads.road import RoadTables
 from giveway.sim.free_motion import HEADING, SPEED, X, Y
 
@@ -127,6 +126,18 @@ def look_ahead(state: FloatArray, present: BoolArray, size: FloatArray, i: int) 
 
 
 @njit(nogil=True)
+def _place(road: RoadTables, way: int, s: float, d: float, box: FloatArray) -> None:
+    """Put a box at lane coordinates, in the direction of the nearest row of the way; no trigonometry."""
+    at = s / road.step[way]
+    row = road.path[road.first[way] + min(max(int(at + 0.5), 0), road.num_rows[way] - 1)]
+    along = s - road.step[way] * min(max(int(at + 0.5), 0), road.num_rows[way] - 1)
+    box[0] = row[0] + along * row[2] - d * row[3]
+    box[1] = row[1] + along * row[3] + d * row[2]
+    box[2] = row[2]
+    box[3] = row[3]
+
+
+@njit(nogil=True)
 def escape_ratio(
     road: RoadTables,
     way: int,
@@ -175,6 +186,7 @@ def escape_ratio(
     if others == 0:
         return 1.0
     own = boxes[0, n - 1]  # the ego has no row there
+    own[4], own[5], own[6] = 0.5 * size[0, 0], 0.5 * size[0, 1], 0.0
     at = road.first[way] + row
     tried = 0
     free = 0
@@ -196,8 +208,7 @@ def escape_ratio(
                 if accel >= 0.0:
                     way_on += (speed + accel * until) * (ahead - until)
                 u = ahead / FAN_S
-                x, y, heading = pose_on(road, way, s + way_on, d + shift * u * u * (3.0 - 2.0 * u))
-                fill_box(x, y, heading, size[0, 0], size[0, 1], own)
+                _place(road, way, s + way_on, d + shift * u * u * (3.0 - 2.0 * u), own)
                 for j in range(others):
                     if boxes_touch(own, boxes[t, j]):
                         touched = True
