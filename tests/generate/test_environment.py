@@ -68,12 +68,12 @@ def test_threads_do_not_change_a_number():
 
 
 def test_pettingzoo_finds_nothing_to_complain_about():
-    from pettingzoo.test import parallel_api_test, parallel_seed_test
-
     from giveway.generate.environment.parallel import TrafficEnv
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the checks warn about their own deprecations
+        warnings.simplefilter("ignore", DeprecationWarning)  # the checks import deprecated games of their own
+        from pettingzoo.test import parallel_api_test, parallel_seed_test
+
         parallel_api_test(TrafficEnv(WorldSettings(steps=30)), num_cycles=200)
         parallel_api_test(TrafficEnv(WorldSettings(steps=30, cars=1, actions="maneuvers")), num_cycles=100)
         parallel_seed_test(lambda: TrafficEnv(WorldSettings(steps=30)), num_cycles=60)
@@ -154,7 +154,7 @@ def test_leaving_the_road_ends_only_that_cars_episode():
 )
 def test_a_planner_that_breaks_is_a_finding(planner, outcome, monkeypatch):
     monkeypatch.syspath_prepend(__file__.rsplit("/", 1)[0])
-    worlds = make_worlds(ego=f"planners:{planner}", deadline_s=2.0, cars=1)
+    worlds = make_worlds(ego=f"planners:{planner}", deadline_s=2.0, warm_up_s=0.1, cars=1)
     try:
         worlds.reset(seed=0)
         after = worlds.step(np.zeros((1, 1, 2)))
@@ -168,7 +168,7 @@ def test_a_planner_that_breaks_is_a_finding(planner, outcome, monkeypatch):
 
 def test_a_planner_in_its_own_process_drives_like_the_compiled_one(monkeypatch):
     monkeypatch.syspath_prepend(__file__.rsplit("/", 1)[0])
-    inside, outside = make_worlds(cars=1, steps=30), make_worlds(cars=1, steps=30, ego="planners:OutsideIdm")
+    inside, outside = make_worlds(cars=1), make_worlds(cars=1, ego="planners:OutsideIdm")
     try:
         inside.reset(seed=4)
         outside.reset(seed=4)

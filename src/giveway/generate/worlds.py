@@ -64,6 +64,7 @@ class WorldSettings:
         legacy: of the artefact's reward.
         standstill_s: the ego fails after standing so long with a free road ahead.
         deadline_s: for one plan of an outside planner.
+        warm_up_s: added to the deadline of its first plan.
         prior: file of a naturalness prior; the shipped one if None.
     """
 
@@ -79,6 +80,7 @@ class WorldSettings:
     legacy: LegacyWeights = field(default_factory=LegacyWeights)
     standstill_s: float = 25.0
     deadline_s: float = 1.0
+    warm_up_s: float = 20.0
     prior: Path | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,6 +98,7 @@ class WorldSettings:
             "legacy": self.legacy._asdict(),
             "standstill_s": self.standstill_s,
             "deadline_s": self.deadline_s,
+            "warm_up_s": self.warm_up_s,
             "prior": str(self.prior) if self.prior else None,
         }
 
@@ -150,7 +153,9 @@ class Worlds:
         self.findings: dict[int, str] = {}
         """What an outside planner did wrong, by world, since its reset."""
         self._outside = (
-            OutsideEgo(settings.ego, deadline_s=settings.deadline_s) if self.ego.driver is EgoDriver.OUTSIDE else None
+            OutsideEgo(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
+            if self.ego.driver is EgoDriver.OUTSIDE
+            else None
         )
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         ends = np.linspace(0, n_worlds, max(threads, 1) + 1).astype(int)

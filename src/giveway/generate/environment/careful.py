@@ -46,6 +46,20 @@ JERK_MPS3 = BRAKE_MPS2 / 0.6
 AFTER_S = 2.0
 STANDSTILL_GAP_M = 1.0
 COMFORT_MPS2 = 3.0
+NOTICED_MPS2 = 1.0
+
+
+@njit(nogil=True)
+def _needed(gap: float, speed: float, closing: float, lead: float, lead_before: float) -> float:
+    """Braking that keeps clear of a car ahead after the reaction, if it goes on as it does (also braking) [m/s^2]."""
+    brakes = (lead_before - lead) / DT_S
+    if brakes > NOTICED_MPS2:
+        room = gap - speed * REACTION_S + lead * lead / (2.0 * brakes)
+        return speed * speed / (2.0 * room) if room > 0.1 else math.inf
+    if closing <= 0.0:
+        return 0.0
+    room = gap - closing * REACTION_S
+    return closing * closing / (2.0 * room) if room > 0.1 else math.inf
 
 
 @njit(nogil=True)
@@ -61,11 +75,9 @@ def _risky(ego: FloatArray, car: FloatArray, before: FloatArray, ego_size: Float
     if along <= 0.0:
         return False
     closing = ego[PAST_SPEED] - car[PAST_SPEED] * math.cos(turn)
-    if gap > STANDSTILL_GAP_M and closing <= 0.0:
-        return False
     soon = gap <= STANDSTILL_GAP_M or gap < closing * RISK_TTC_S
     if beside <= 0.0:
-        return soon or gap < closing * REACTION_S + closing * closing / (2.0 * COMFORT_MPS2)
+        return soon or _needed(gap, ego[PAST_SPEED], closing, car[PAST_SPEED], before[PAST_SPEED]) > COMFORT_MPS2
     if not soon:
         return False
     sideways = ((car[PAST_Y] - before[PAST_Y]) * cos - (car[PAST_X] - before[PAST_X]) * sin) / DT_S

@@ -8,7 +8,7 @@ from numba import njit
 
 from giveway.core.arrays import FloatArray
 from giveway.generate.environment.arrays import DT_S, ActionMode, EgoDriver, Given, Moving, Rules
-from giveway.generate.environment.lanes import locate, pose_on, wrapped
+from giveway.generate.environment.lanes import locate, pose_at, rows_of, wrapped
 from giveway.generate.roads.road import RoadTables
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
 from giveway.planning.encounters import choose_profile
@@ -133,12 +133,12 @@ def follow(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, now: 
 
 
 @njit(nogil=True)
-def pursue(car: FloatArray, road: RoadTables, way: int, s: float, d: float, ahead: float, length: float) -> float:
+def pursue(car: FloatArray, path: FloatArray, step: float, s: float, d: float, ahead: float, length: float) -> float:
     """Steering rate that turns the wheel within a step towards the arc through the point ``ahead`` on a way.
 
     curvature = 2 sin(alpha) / distance, alpha the angle between heading and the direction to the point (pure pursuit)
     """
-    x, y, _ = pose_on(road, way, s + ahead, d)
+    x, y, _ = pose_at(path, step, s + ahead, d)
     dx, dy = x - car[X], y - car[Y]
     distance = max(math.hypot(dx, dy), 1.0)
     alpha = wrapped(math.atan2(dy, dx) - car[HEADING])
@@ -160,7 +160,8 @@ def controls(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, act
         wanted = moving.lane[w, i, 1] + side * SIDE_SPEED_MPS * ahead / max(car[SPEED], 2.0)
         right, left = offset_range(w, i, road, rules, moving)
         wanted = min(max(wanted, right), left)
-        return accel, pursue(car, road, moving.way[w, i], moving.lane[w, i, 0], wanted, ahead, rules.size[i, 0])
+        path, step = rows_of(road, moving.way[w, i])
+        return accel, pursue(car, path, step, moving.lane[w, i, 0], wanted, ahead, rules.size[i, 0])
     choice = int(action[0])
     pedal_choice = choice % 3
     accel = BRAKE_MPS2 if pedal_choice == 0 else (0.0 if pedal_choice == 1 else GO_MPS2)
@@ -168,7 +169,8 @@ def controls(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, act
     target = moving.target[w, i - 1]
     row, s, _, _ = locate(road, target, moving.target_row[w, i - 1], car[X], car[Y])
     moving.target_row[w, i - 1] = row
-    return accel, pursue(car, road, target, s, 0.0, max(6.0, 1.5 * car[SPEED]), rules.size[i, 0])
+    path, step = rows_of(road, target)
+    return accel, pursue(car, path, step, s, 0.0, max(6.0, 1.5 * car[SPEED]), rules.size[i, 0])
 
 
 @njit(nogil=True)
@@ -212,5 +214,6 @@ def natural_action(
         out[1] = min(max(-0.5 * moving.lane[w, i, 1] / SIDE_SPEED_MPS, -1.0), 1.0)
         return
     ahead = max(6.0, 1.5 * car[SPEED])
-    rate = pursue(car, road, moving.way[w, i], moving.lane[w, i, 0], 0.0, ahead, rules.size[i, 0])
+    path, step = rows_of(road, moving.way[w, i])
+    rate = pursue(car, path, step, moving.lane[w, i, 0], 0.0, ahead, rules.size[i, 0])
     out[1] = min(max(rate / rules.bounds.max_steer_rate_radps, -1.0), 1.0)

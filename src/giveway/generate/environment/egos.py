@@ -72,11 +72,15 @@ class OutsideEgo:
     Args:
         name: registered name or import path.
         deadline_s: for one plan.
+        warm_up_s: added to the deadline of the first plan of a process (imports, compiled code); not again once a
+            first plan has hung.
     """
 
-    def __init__(self, name: str, *, deadline_s: float) -> None:
+    def __init__(self, name: str, *, deadline_s: float, warm_up_s: float = 20.0) -> None:
         self.name = name
         self.deadline_s = deadline_s
+        self.warm_up_s = warm_up_s
+        self._is_warm = False
         self._process: Any = None
         self._pipe: Connection | None = None
         self._previous: dict[int, FloatArray] = {}
@@ -107,10 +111,13 @@ class OutsideEgo:
         pipe = self._pipe or self._started()
         try:
             pipe.send(situation)
-            if not pipe.poll(self.deadline_s):
+            if not pipe.poll(self.deadline_s + (0.0 if self._is_warm else self.warm_up_s)):
+                if not self._is_warm:
+                    self.warm_up_s = 0.0
                 self.close()
                 return Outcome.PLANNER_HUNG, f"no plan within {self.deadline_s:g} s", None
             answer = pipe.recv()
+            self._is_warm = True
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self.close()
             return Outcome.PLANNER_RAISED, "the planner's process ended", None
@@ -128,6 +135,7 @@ class OutsideEgo:
         own, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(self.name, other), daemon=True)
         self._process.start()
+        self._is_warm = False
         other.close()
         self._pipe = own
         if own.poll(START_S):

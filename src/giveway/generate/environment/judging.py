@@ -171,7 +171,13 @@ def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, 
         return COLLISION
     ego = moving.state[w, 0]
     on_way = moving.lane[w, 0, 0] < road.length[moving.way[w, 0]] - rules.size[0, 0]
-    if on_way and farthest_outside(road, ego[X], ego[Y], ego[HEADING], rules.size[0, 0], rules.size[0, 1]) > OFF_ROAD_M:
+    if (
+        on_way
+        and farthest_outside(
+            road.edge, road.edge_x, road.edge_y, ego[X], ego[Y], ego[HEADING], rules.size[0, 0], rules.size[0, 1]
+        )
+        > OFF_ROAD_M
+    ):
         moving.fault[w] = FAULT_OFF_ROAD
         moving.avoidable[w] = True
         return EGO_OFF_ROAD
@@ -246,7 +252,16 @@ def judge(
         if moving.lane[w, i, 0] > road.length[way] - 0.5 * rules.size[i, 0] and abs(moving.lane[w, i, 2]) < 0.5:
             moving.present[w, i] = False  # it has driven through
             continue
-        far = farthest_outside(road, state[i, X], state[i, Y], state[i, HEADING], rules.size[i, 0], rules.size[i, 1])
+        far = farthest_outside(
+            road.edge,
+            road.edge_x,
+            road.edge_y,
+            state[i, X],
+            state[i, Y],
+            state[i, HEADING],
+            rules.size[i, 0],
+            rules.size[i, 1],
+        )
         inward = moving.lane[w, i, 0] > 0.5 * rules.size[i, 0]
         off_road[i] = far > OFF_ROAD_M and inward
     update_culpable(state, moving.lane[w], moving.present[w], rules.size, moving.culpable[w], moving.inline[w])

@@ -52,16 +52,28 @@ def wrapped(angle: float) -> float:
 
 
 @njit(nogil=True)
+def rows_of(road: RoadTables, way: int) -> tuple[FloatArray, float]:
+    """Rows of one way and their spacing [m]."""
+    first = road.first[way]
+    return road.path[first : first + road.num_rows[way]], float(road.step[way])
+
+
+@njit(nogil=True)
 def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, float, float]:
     """x, y and heading at lane coordinates; beyond an end along the straight continuation."""
-    first = road.first[way]
-    last = road.num_rows[way] - 1
-    step = road.step[way]
+    path, step = rows_of(road, way)
+    return pose_at(path, step, s, d)
+
+
+@njit(nogil=True)
+def pose_at(path: FloatArray, step: float, s: float, d: float) -> tuple[float, float, float]:
+    """The same for the rows of one way; cheap to call, because few arrays are handed over."""
+    last = path.shape[0] - 1
     at = s / step
     k = min(max(math.floor(at), 0), last - 1)
     w = min(max(at - k, 0.0), 1.0)
     beyond = (at - k - w) * step
-    a, b = road.path[first + k], road.path[first + k + 1]
+    a, b = path[k], path[k + 1]
     heading = a[4] + w * (b[4] - a[4])
     cos, sin = math.cos(heading), math.sin(heading)
     x = a[0] + w * (b[0] - a[0]) + beyond * cos - d * sin
@@ -70,26 +82,28 @@ def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, floa
 
 
 @njit(nogil=True)
-def outside(road: RoadTables, x: float, y: float) -> float:
+def outside(edge: FloatArray, edge_x: float, edge_y: float, x: float, y: float) -> float:
     """Signed distance to the edge of the road, negative on it; bilinear in the raster [m]."""
-    u = (x - road.edge_x) / EDGE_STEP_M
-    v = (y - road.edge_y) / EDGE_STEP_M
-    rows, columns = road.edge.shape
+    u = (x - edge_x) / EDGE_STEP_M
+    v = (y - edge_y) / EDGE_STEP_M
+    rows, columns = edge.shape
     if u < 0.0 or v < 0.0 or u >= columns - 1 or v >= rows - 1:
         return 99.0
     i, j = int(v), int(u)
     p, q = v - i, u - j
-    low = road.edge[i, j] * (1.0 - q) + road.edge[i, j + 1] * q
-    high = road.edge[i + 1, j] * (1.0 - q) + road.edge[i + 1, j + 1] * q
+    low = edge[i, j] * (1.0 - q) + edge[i, j + 1] * q
+    high = edge[i + 1, j] * (1.0 - q) + edge[i + 1, j + 1] * q
     return low * (1.0 - p) + high * p
 
 
 @njit(nogil=True)
-def farthest_outside(road: RoadTables, x: float, y: float, heading: float, length: float, width: float) -> float:
+def farthest_outside(
+    edge: FloatArray, edge_x: float, edge_y: float, x: float, y: float, heading: float, length: float, width: float
+) -> float:
     """The largest signed distance of the four corners of a box to the edge of the road [m]."""
     cos, sin = math.cos(heading), math.sin(heading)
     worst = -99.0
     for u in (-0.5 * length, 0.5 * length):
         for v in (-0.5 * width, 0.5 * width):
-            worst = max(worst, outside(road, x + u * cos - v * sin, y + u * sin + v * cos))
+            worst = max(worst, outside(edge, edge_x, edge_y, x + u * cos - v * sin, y + u * sin + v * cos))
     return worst

@@ -126,11 +126,11 @@ def look_ahead(state: FloatArray, present: BoolArray, size: FloatArray, i: int) 
 
 
 @njit(nogil=True)
-def _place(road: RoadTables, way: int, s: float, d: float, box: FloatArray) -> None:
+def _place(path: FloatArray, step: float, s: float, d: float, box: FloatArray) -> None:
     """Put a box at lane coordinates, in the direction of the nearest row of the way; no trigonometry."""
-    at = s / road.step[way]
-    row = road.path[road.first[way] + min(max(int(at + 0.5), 0), road.num_rows[way] - 1)]
-    along = s - road.step[way] * min(max(int(at + 0.5), 0), road.num_rows[way] - 1)
+    at = min(max(int(s / step + 0.5), 0), path.shape[0] - 1)
+    row = path[at]
+    along = s - step * at
     box[0] = row[0] + along * row[2] - d * row[3]
     box[1] = row[1] + along * row[3] + d * row[2]
     box[2] = row[2]
@@ -177,16 +177,20 @@ def escape_ratio(
         reach = 12.0 + FAN_S * (state[j, SPEED] + max(speed, top))
         if dx * dx + dy * dy > reach * reach:
             continue
-        vx, vy = state[j, SPEED] * math.cos(state[j, HEADING]), state[j, SPEED] * math.sin(state[j, HEADING])
+        fill_box(state[j, X], state[j, Y], state[j, HEADING], size[j, 0], size[j, 1], boxes[0, others])
+        box = boxes[0, others].copy()
         for t in range(FAN_CHECKS):
-            ahead = (t + 1) * FAN_S / FAN_CHECKS
-            box = boxes[t, others]
-            fill_box(state[j, X] + ahead * vx, state[j, Y] + ahead * vy, state[j, HEADING], size[j, 0], size[j, 1], box)
+            ahead = (t + 1) * FAN_S / FAN_CHECKS * state[j, SPEED]
+            boxes[t, others] = box
+            boxes[t, others, 0] += ahead * box[2]
+            boxes[t, others, 1] += ahead * box[3]
         others += 1
     if others == 0:
         return 1.0
     own = boxes[0, n - 1]  # the ego has no row there
     own[4], own[5], own[6] = 0.5 * size[0, 0], 0.5 * size[0, 1], 0.0
+    path = road.path[road.first[way] : road.first[way] + road.num_rows[way]]
+    step = float(road.step[way])
     at = road.first[way] + row
     tried = 0
     free = 0
@@ -208,7 +212,7 @@ def escape_ratio(
                 if accel >= 0.0:
                     way_on += (speed + accel * until) * (ahead - until)
                 u = ahead / FAN_S
-                _place(road, way, s + way_on, d + shift * u * u * (3.0 - 2.0 * u), own)
+                _place(path, step, s + way_on, d + shift * u * u * (3.0 - 2.0 * u), own)
                 for j in range(others):
                     if boxes_touch(own, boxes[t, j]):
                         touched = True

@@ -30,7 +30,7 @@ from giveway.planning import encounters, idm, occupancy, profiles
 from giveway.planning.profiles import CHECK_STEPS, NUM_CANDIDATES, PLAN_STEPS, ROW_FACTS
 from giveway.sim import free_motion, motion
 from giveway.sim.compiling import compiled
-from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, drive_free
+from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, drive_free, steer_for
 
 RUNNING = int(Outcome.RUNNING)
 
@@ -70,10 +70,12 @@ def start_world(w: int, road: RoadTables, rules: Rules, moving: Moving) -> None:
         s, d = moving.lane[w, i, 0], moving.lane[w, i, 1]
         car = moving.state[w, i]
         car[X], car[Y], car[HEADING] = pose_on(road, way, s, d)
-        car[STEER] = 0.0
         car[ACCEL] = 0.0
         moving.lane[w, i, 2] = 0.0
         moving.row[w, i] = min(max(int(s / road.step[way] + 0.5), 0), road.num_rows[way] - 1)
+        at = road.first[way] + min(moving.row[w, i], road.num_rows[way] - 2)
+        bend = (road.path[at + 1, 4] - road.path[at, 4]) / road.step[way]
+        car[STEER] = steer_for(bend, rules.size[i, 0])
         moving.present[w, i] = True
         moving.last_accel[w, i] = 0.0
         for j in range(n):

@@ -10,7 +10,7 @@ from giveway.generate.roads.shapes import bend, joined, line, turned
 
 ARM_M = 90.0
 LANE_WIDTH_M = 3.5
-MOUTH_M = 9.0
+MOUTH_M = 11.0
 """Distance of the stop lines from the middle."""
 NORTH, EAST, WEST = np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([-1.0, 0.0])
 
@@ -24,6 +24,7 @@ def four_way_road() -> Road:
         name="four_way",
         ways=tuple(ways),
         lane_width_m=LANE_WIDTH_M,
+        shoulder_m=1.0,
         ego_ways=tuple(range(12)),
         ego_start_m=(25.0, 55.0),
     )

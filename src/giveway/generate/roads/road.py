@@ -35,6 +35,7 @@ class Road:
         name: registered name or the name of the map.
         ways: center line of each way, (P, 2) [m].
         lane_width_m: of all ways.
+        shoulder_m: paved beyond the outer lines.
         speed_limit_mps: of the road.
         lane_changes: pairs (way, way on its left) between which cars may change where they run side by side.
         ego_ways: ways that the ego may take.
@@ -46,6 +47,7 @@ class Road:
     name: str
     ways: tuple[FloatArray, ...]
     lane_width_m: float = 3.5
+    shoulder_m: float = 0.5
     speed_limit_mps: float = 13.9
     lane_changes: tuple[tuple[int, int], ...] = ()
     ego_ways: tuple[int, ...] = (0,)
@@ -69,7 +71,7 @@ class Road:
         """The drivable area."""
         if self.drivable is not None:
             return self.drivable
-        half = 0.5 * self.lane_width_m
+        half = 0.5 * self.lane_width_m + self.shoulder_m
         return shapely.union_all([shapely.LineString(w).buffer(half, cap_style="flat") for w in self.ways])
 
     def map(self) -> LaneMap:

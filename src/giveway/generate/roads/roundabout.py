@@ -27,6 +27,7 @@ def roundabout_road() -> Road:
         name="roundabout",
         ways=tuple(ways),
         lane_width_m=LANE_WIDTH_M,
+        shoulder_m=1.0,
         speed_limit_mps=11.0,
         ego_ways=tuple(range(12)),
         ego_start_m=(15.0, 45.0),
