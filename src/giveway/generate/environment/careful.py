@@ -1,17 +1,17 @@
 """Would a careful driver have avoided it? The last four seconds again, with everybody else on replay; compiled.
 
 The careful driver keeps its lane and drives as fast as the ego did until it perceives a risk: a car in its corridor,
-or one that leaves the middle of its own lane by more than 0.375 m towards the corridor, to be reached within 2 s. A car
-that is in the corridor already is also a risk as soon as not running into it would need more than 3 m/s^2 after the
-reaction. The driver takes 0.4 s to judge that, 0.75 s to move its foot, and then brakes with 0.774 g, reached within
+or one that leaves the middle of its own lane by more than 0.375 m towards the corridor, if it would be reached within
+2 s, or if not running into it would need more than 3 m/s^2 after the reaction (also when that car is braking). The
+driver takes 0.4 s to judge that, 0.75 s to move its foot, and then brakes with 0.774 g, reached within
 0.6 s, as long as the risk is there. After the moment of the failure the others go straight on for 2 s, so that a crash
 that is merely later is still a crash.
 
 Reference:
     UN Regulation No. 157 (automated lane keeping), guidance on disturbances that are critical to traffic, performance
     model of a competent and careful driver: wandering 0.375 m, risk evaluation 0.4 s, delay 0.75 s, 0.774 g, 0.6 s to
-    reach it, time to collision 2 s. The rule for cars that are in the lane already is ours: with 2 s alone the model
-    runs into a standing queue at 45 km/h.
+    reach it, time to collision 2 s. The rule of 3 m/s^2 is ours: with 2 s alone the model runs into a
+    standing queue at 45 km/h.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ AFTER_S = 2.0
 STANDSTILL_GAP_M = 1.0
 COMFORT_MPS2 = 3.0
 NOTICED_MPS2 = 1.0
+DRIFT_MPS = 0.1
 
 
 @njit(nogil=True)
@@ -76,14 +77,13 @@ def _risky(ego: FloatArray, car: FloatArray, before: FloatArray, ego_size: Float
         return False
     closing = ego[PAST_SPEED] - car[PAST_SPEED] * math.cos(turn)
     soon = gap <= STANDSTILL_GAP_M or gap < closing * RISK_TTC_S
-    if beside <= 0.0:
-        return soon or _needed(gap, ego[PAST_SPEED], closing, car[PAST_SPEED], before[PAST_SPEED]) > COMFORT_MPS2
-    if not soon:
+    if not soon and _needed(gap, ego[PAST_SPEED], closing, car[PAST_SPEED], before[PAST_SPEED]) <= COMFORT_MPS2:
         return False
+    if beside <= 0.0:
+        return True
     sideways = ((car[PAST_Y] - before[PAST_Y]) * cos - (car[PAST_X] - before[PAST_X]) * sin) / DT_S
     nearing = -sideways if across > 0.0 else sideways
-    wandering = abs(car[PAST_D]) > WANDER_M
-    return wandering and nearing > 0.0 and beside / nearing < RISK_TTC_S
+    return abs(car[PAST_D]) > WANDER_M and nearing > DRIFT_MPS
 
 
 @njit(nogil=True)
