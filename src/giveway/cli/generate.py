@@ -36,7 +36,7 @@ def run(
     ),
     budget: int = typer.Option(400, "--budget", "-n", min=1, max=1_000_000, help="Tests to drive."),
     driver: str = typer.Option(
-        "policy", "--driver", help="policy, or without learning: no_attack, idm, random_actions, program."
+        "policy", "--driver", help="policy, or without learning: no_attack, idm, random_actions, program, cut_in."
     ),
     search: str = typer.Option("nsga2", "--search", help="Seed search: nsga2, cma_es or random."),
     perturb: bool = typer.Option(True, help="Perturb cars that are close to the ego."),

@@ -36,6 +36,12 @@ def train(
     episode_steps: int = typer.Option(150, "--episode-steps", min=10, max=2000, help="Longest episode, 0.1 s each."),
     worlds: int = typer.Option(32, "--worlds", "-w", min=1, max=4096, help="Worlds stepped together."),
     round_steps: int = typer.Option(25_000, "--round-steps", min=100, help="Steps between checkpoints."),
+    warm_steps: int = typer.Option(
+        0,
+        "--warm-steps",
+        min=0,
+        help="Steps driven first by a scripted car that cuts in; the actors begin as its clones.",
+    ),
     setting: list[str] = typer.Option([], "--set", help="Learning setting NAME=VALUE; may be repeated."),
     keep_replay: bool = typer.Option(False, "--keep-replay", help="Keep the replay, so that it can be extended later."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
@@ -43,7 +49,8 @@ def train(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
-    config, run = _prepare(algorithm, setting)
+    config, run = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
+    from giveway.generate.campaign.cutting_in import CutInDriver
     from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
     from giveway.generate.learning.session import TrainingPlan
     from giveway.generate.policies import world_name
@@ -52,6 +59,10 @@ def train(
     if actions == "maneuvers":
         raise UsageError(
             "MADDPG here learns continuous actions", where="--actions", found=actions, hint="lateral or steering"
+        )
+    if warm_steps and actions != "lateral":
+        raise UsageError(
+            "the scripted car needs lateral actions", where="--warm-steps", found=actions, hint="--actions lateral"
         )
     kind: Any = {"actions": actions, "observation": observation, "reward": reward}
     settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, **kind)
@@ -73,6 +84,7 @@ def train(
             world=world_name(settings),
             made={"world": settings.as_dict(), "algorithm": config.algorithm},
             evaluate=policy_evaluation(settings, seed=seed),
+            demonstrator=CutInDriver() if warm_steps else None,
             on_tick=on_tick,
             on_round=on_round,
             max_rounds=max_rounds,

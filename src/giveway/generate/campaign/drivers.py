@@ -74,7 +74,7 @@ class NaturalDriver:
 
     def act(self, worlds: Worlds, observations: Float32Array, step: int) -> FloatArray:
         """Intelligent driver model."""
-        return worlds.natural_actions()
+        return np.asarray(worlds.natural_actions(), dtype=np.float64)
 
 
 class ReplayDriver:
@@ -92,7 +92,7 @@ class ReplayDriver:
         quiet.reset(scenes, seed=0)
         taken: list[FloatArray] = []
         for _ in range(worlds.settings.steps):
-            taken.append(quiet.natural_actions())
+            taken.append(np.asarray(quiet.natural_actions(), dtype=np.float64))
             if quiet.step(taken[-1]).done.all():
                 break
         quiet.close()
@@ -100,7 +100,9 @@ class ReplayDriver:
 
     def act(self, worlds: Worlds, observations: Float32Array, step: int) -> FloatArray:
         """The remembered actions; ordinary driving once they have run out."""
-        return self._actions[step] if step < len(self._actions) else worlds.natural_actions()
+        if step < len(self._actions):
+            return self._actions[step]
+        return np.asarray(worlds.natural_actions(), dtype=np.float64)
 
 
 class RandomDriver:
@@ -155,11 +157,14 @@ def baseline(name: str) -> CarDriver:
     Raises:
         UnknownNameError: nothing of that name.
     """
+    from giveway.generate.campaign.cutting_in import CutInDriver
+
     makers: dict[str, Callable[[], CarDriver]] = {
         "no_attack": ReplayDriver,
         "idm": NaturalDriver,
         "random_actions": RandomDriver,
         "program": ProgramDriver,
+        "cut_in": CutInDriver,
     }
     if name not in makers:
         raise UnknownNameError("driver", name, makers)

@@ -39,6 +39,10 @@ class LearningConfig(BaseModel):
         normalize_observations: by running mean and deviation.
         normalize_rewards: by the running deviation.
         shared_actor: one actor for all cars, told which car it drives.
+        warm_steps: environment steps driven by a demonstrator before learning; they fill the replay, and the actors
+            begin as its clones.
+        clone_updates: updates of that cloning.
+        critic_first: updates in which only the critics learn, so that untrained critics do not spoil cloned actors.
         policy_delay: MATD3, critic updates per actor update.
         target_noise: MATD3, deviation of the noise on target actions.
         target_noise_clip: MATD3, bound of that noise.
@@ -71,6 +75,9 @@ class LearningConfig(BaseModel):
     normalize_observations: bool = False
     normalize_rewards: bool = False
     shared_actor: bool = False
+    warm_steps: int = Field(default=0, ge=0)
+    clone_updates: int = Field(default=3_000, ge=0)
+    critic_first: int = Field(default=0, ge=0)
     policy_delay: int = Field(default=2, ge=1)
     target_noise: float = Field(default=0.2, ge=0)
     target_noise_clip: float = Field(default=0.5, ge=0)

@@ -72,6 +72,9 @@ class MultiAgentLearner:
         weight = batch.active / torch.clamp(batch.active.sum(dim=0), min=1.0)
         critic_loss = self._update_critics(batch, weight, generator)
         self.updates += 1
+        if self.updates <= self.config.critic_first:
+            self.critic.follow()
+            return Losses(critic=critic_loss, value=None)
         if self.config.algorithm == "matd3" and self.updates % self.config.policy_delay:
             return Losses(critic=critic_loss, value=None)
         value = self._update_actors(batch, weight)

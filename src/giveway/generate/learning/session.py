@@ -14,6 +14,7 @@ from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.curves import write_curves
 from giveway.generate.learning.policy import Policy, load_policy, save_policy
 from giveway.generate.learning.training import RoundReport, Tick, Training
+from giveway.generate.learning.warm_start import Demonstrator
 from giveway.models.torch_threads import one_torch_thread
 from giveway.runs.lock import StoreLock
 from giveway.runs.threads import limited_threads
@@ -68,6 +69,7 @@ def run_training(
     world: str = "",
     made: Mapping[str, Any] | None = None,
     evaluate: Evaluate | None = None,
+    demonstrator: Demonstrator | None = None,
     on_tick: Callable[[Tick], None] | None = None,
     on_round: Callable[[RoundReport], None] | None = None,
     max_rounds: int | None = None,
@@ -83,6 +85,7 @@ def run_training(
         world: name and version of the observation, for the policy.
         made: further facts for the policy.
         evaluate: measures of a policy without noise, asked after each round.
+        demonstrator: drives the first ``warm_steps`` steps.
         on_tick: told after every step.
         on_round: told after every round.
         max_rounds: stop after so many rounds now, as if killed.
@@ -110,7 +113,9 @@ def run_training(
         saved = read_saved(out, settings) or Saved(
             settings=settings, history=(), segments=(), added=0, complete=False, best=(0, -math.inf)
         )
-        training = Training(worlds, config, seed=seed, steps=plan.steps, world=world, made=made)
+        training = Training(
+            worlds, config, seed=seed, steps=plan.steps, world=world, made=made, demonstrator=demonstrator
+        )
         resumed = saved.history[-1].steps if saved.history else 0
         if resumed:
             if saved.complete and resumed < plan.steps:

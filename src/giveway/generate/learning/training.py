@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
 from giveway.generate.learning.replay import Accumulator, Batch, ReplayBuffer, Shape
 from giveway.generate.learning.statistics import RunningStatistics
 from giveway.generate.protocol import Outcome, VectorWorlds
+
+if TYPE_CHECKING:
+    from giveway.generate.learning.warm_start import Demonstrator
 
 MAX_SEED = 2**31 - 1
 
@@ -87,6 +90,7 @@ class Training:
         steps: environment steps it is meant to reach; bounds the memory of the replay.
         world: name and version of the observation, kept in the policy.
         made: further facts for the policy file.
+        demonstrator: drives the first ``warm_steps`` steps.
     """
 
     def __init__(
@@ -98,7 +102,9 @@ class Training:
         steps: int,
         world: str = "",
         made: Mapping[str, Any] | None = None,
+        demonstrator: Demonstrator | None = None,
     ) -> None:
+        self.demonstrator = demonstrator
         self.worlds, self.config, self.seed, self.world = worlds, config, seed, world
         self.made = dict(made or {})
         self.shape = Shape(cars=worlds.n_cars, observation=worlds.observation_size, action=worlds.action_size)
@@ -128,9 +134,13 @@ class Training:
     def run_round(self, steps: int, on_tick: Callable[[Tick], None] | None = None) -> RoundReport:
         """Advance by at least ``steps`` environment steps, in whole steps of all worlds."""
         began = time.monotonic()
+        goal = self.steps + steps
+        if self.steps == 0 and self.config.warm_steps and self.demonstrator is not None:
+            from giveway.generate.learning.warm_start import warm_start
+
+            warm_start(self, self.demonstrator)
         self.rounds += 1
         round_ = _Round(self, on_tick)
-        goal = self.steps + steps
         while self.steps < goal:
             round_.step()
         return round_.report(time.monotonic() - began)

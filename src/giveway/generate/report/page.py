@@ -102,7 +102,7 @@ def write_report(
 {_realism(summaries, reference)}
 {_kinds(summaries)}
 <h2>Gallery</h2>
-<p>{shown}. Orange: the ego. Blue: the car it met.</p>
+<p>{shown}. Blue: the ego. Orange: the car it met.</p>
 <div class="gallery">
 {"".join(cards)}
 </div>

@@ -1,0 +1,49 @@
+import numpy as np
+from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.policy import load_policy
+from giveway.generate.learning.session import TrainingPlan, run_training
+from giveway.generate.learning.training import Training
+from giveway.generate.learning.warm_start import warm_start
+from giveway.testing.pursuit import PursuitWorlds, capture_share
+
+CONFIG = LearningConfig(
+    hidden=(32, 32), batch=64, learning_starts=64, update_every=8, warm_steps=2400, clone_updates=600, critic_first=40
+)
+
+
+def chase(worlds, observations):
+    """Straight towards the runaway."""
+    to = observations[..., 2:4]
+    return to / np.maximum(np.linalg.norm(to, axis=-1, keepdims=True), 1e-6)
+
+
+def test_clones_drive_like_the_demonstrator():
+    training = Training(PursuitWorlds(8), CONFIG, seed=0, steps=5000)
+    error = warm_start(training, chase)
+    assert error < 0.15
+    assert training.steps == 2400
+    assert len(training.buffer) == 2400
+    assert capture_share(training.policy().act, seed=1) > 0.6 * capture_share(lambda o: chase(None, o), seed=1) > 0
+
+
+def test_actors_wait_until_the_critics_have_learned():
+    training = Training(PursuitWorlds(8), CONFIG, seed=0, steps=5000, demonstrator=chase)
+    training.run_round(2400)
+    cloned = training.learner.actor.theta.detach().clone()
+    training.run_round(200)
+    assert 0 < training.learner.updates <= 40
+    assert training.learner.actor.theta.detach().equal(cloned)
+    training.run_round(400)
+    assert training.learner.updates > 40
+    assert not training.learner.actor.theta.detach().equal(cloned)
+
+
+def test_a_warm_training_in_pieces_equals_one_without_interruption(tmp_path):
+    plan = TrainingPlan(steps=3200, round_steps=400, settings={})
+    arguments = (PursuitWorlds(8), CONFIG, plan)
+    run_training(*arguments, tmp_path / "whole", seed=1, demonstrator=chase)
+    run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase, max_rounds=1)
+    result = run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase)
+    assert result.resumed_at == 2400
+    whole, pieces = (load_policy(tmp_path / name / "last.safetensors") for name in ("whole", "pieces"))
+    assert whole.fingerprint == pieces.fingerprint
