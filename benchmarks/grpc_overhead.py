@@ -3,7 +3,8 @@
 Prints JSON. The simulator's wait for each prediction is timed, with the predictor in process and with the reference
 client in a process of its own, on the same cases in the same run; the difference is the overhead (target: below 2 ms).
 Of the calls of a run the median and the fastest tenth are given, because other work on the machine adds to the first,
-and the processor time of server and client per prediction, to which it adds less.
+and the processor time of server and client per prediction, to which it adds less. Two calls with an empty message, to
+an idle server in the same run, show what the library alone costs at that moment.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,36 @@ def over_grpc(cases: Any, source: Any, name: str) -> tuple[Timed, float]:
     return timed, _children_s() - before
 
 
+EMPTY_CLIENT = """
+import sys, time
+import grpc
+call = grpc.insecure_channel(sys.argv[1]).unary_unary("/empty/Call")
+for _ in range(100):
+    call(b"", wait_for_ready=True)
+for _ in range(1000):
+    start = time.perf_counter()
+    call(b"")
+    call(b"")
+    print(1000 * (time.perf_counter() - start))
+"""
+
+
+def two_empty_calls_ms() -> dict[str, float]:
+    """What two calls cost that do nothing."""
+    import grpc
+
+    calls = {"Call": grpc.unary_unary_rpc_method_handler(lambda message, _: message)}
+    server = grpc.server(ThreadPoolExecutor(4))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("empty", calls),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    command = [sys.executable, "-c", EMPTY_CLIENT, f"127.0.0.1:{port}"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    server.stop(0).wait()
+    times = np.array(printed.split(), dtype=np.float64)
+    return {"median": float(np.median(times)), "fastest_tenth": float(np.percentile(times, 10))}
+
+
 def _children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -82,6 +114,7 @@ def main() -> None:
     drive(cases[:1], source, make_predictor(options.predictor))
     local: dict[str, list[float]] = {"median": [], "fastest_tenth": [], "cpu": []}
     remote: dict[str, list[float]] = {"median": [], "fastest_tenth": [], "cpu": []}
+    empty = two_empty_calls_ms()
     start = _children_s()
     subprocess.run([sys.executable, "-c", "import giveway.rpc.client, giveway.models.motion.simple"], check=True)
     start = _children_s() - start
@@ -98,6 +131,7 @@ def main() -> None:
         "in_process_ms": {kind: min(values) for kind, values in local.items()},
         "grpc_ms": {kind: min(values) for kind, values in remote.items()},
         "overhead_ms": overhead,
+        "two_empty_calls_ms": empty,
         "target_ms": 2.0,
         "met": overhead["median"] < 2.0,
     }

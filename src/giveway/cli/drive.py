@@ -22,6 +22,18 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
+MORE = {
+    "gated": "gated_score",
+    "fault/case": "at_fault_collisions",
+    "TTC s": "min_ttc_s",
+    "PET s": "post_encroachment_s",
+    "comfort": "comfortable",
+    "delay s": "courtesy_delay_s",
+    "realism": "realism",
+    "ADE m": "ade_m",
+}
+"""Further means over cases that are printed; all of them are in the JSON document."""
+
 HEADS, WIDTHS = ("S_eff", "S_jer", "S_vel", "S_cou", "Score"), (8, 8, 8, 8, 9)
 
 app.command("mine")(mine)
@@ -129,6 +141,9 @@ def _print_table(document: dict[str, Any]) -> None:
         fault = "-" if row["n_col_at_fault"] is None else row["n_col_at_fault"]
         end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
         typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {end}")
+    typer.echo(f"{'':{width}}{''.join(f'{head:>11}' for head in MORE)}")
+    for row in document["predictors"]:
+        typer.echo(f"{row['name']:{width}}{''.join(_cell(row['means'].get(key), 11) for key in MORE.values())}")
     for row in document["predictors"]:
         name = row["name"]
         if row["against_humans"]:

@@ -186,15 +186,21 @@ def as_json(scored: Scored) -> dict[str, Any]:
 
 def _mean_of(table: FloatArray, column: int) -> Any:
     """Statistic of resampled rows: the mean of a term, or the score of all four means."""
+    efficiency, costs = table[:, 0], table[:, 1:].sum(axis=1)
+    values = table[:, column] if column < 4 else WEIGHT_EFFICIENCY * efficiency - costs
 
-    def term(index: IntArray) -> float:
-        return _nanmean(table[index, column])
+    def mean(index: IntArray) -> float:
+        return float(values[index].sum()) / index.size
+
+    def known_mean(index: IntArray) -> float:
+        return _nanmean(values[index])
 
     def score(index: IntArray) -> float:
-        part = table[index]
-        return WEIGHT_EFFICIENCY * _nanmean(part[:, 0]) - float(part[:, 1:].mean(axis=0).sum())
+        return WEIGHT_EFFICIENCY * _nanmean(efficiency[index]) - float(costs[index].mean())
 
-    return term if column < 4 else score
+    if not np.isnan(values).any():
+        return mean
+    return known_mean if column < 4 else score
 
 
 def _nanmean(values: FloatArray) -> float:

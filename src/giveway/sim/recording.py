@@ -77,6 +77,8 @@ class PredictionLog:
 
 def _to_modes(states: FloatArray, weight: FloatArray, modes: int) -> tuple[FloatArray, FloatArray]:
     """The same predictions with exactly ``modes`` modes; what is cut off or added has probability 0."""
+    if states.shape[1] == modes:
+        return states, weight
     missing = max(modes - states.shape[1], 0)
     states = np.pad(states[:, :modes], ((0, 0), (0, missing), (0, 0), (0, 0)))
     return states, np.pad(weight[:, :modes], ((0, 0), (0, missing)))
