@@ -19,7 +19,7 @@ from giveway.models.motion.windows import TrainingOptions
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     root = tmp_path_factory.mktemp("interaction") / "data"
-    synthesize("interaction", root, seed=2, count=1, minutes=2)
+    synthesize("interaction", root, seed=2, count=1, minutes=1)
     return root
 
 
@@ -42,14 +42,14 @@ def test_a_trained_trajectron_drives(recordings, tmp_path):
     drive = invoke("run", "-p", f"trajectron:{file}", "--limit", "1", "--out", str(tmp_path / "R"), "--json")
     assert drive.exit_code == 0
     row = json.loads(drive.stdout[drive.stdout.index("{") :])["predictors"][0]
-    assert row["name"] == "trajectron"
+    assert row["name"] == "Trajectron++"
     assert row["fallbacks"] == 0
 
 
 def test_windows_know_their_neighbors(recordings):
     adapter = DATASETS.get("interaction")
     scene = next(iter(adapter.scenes(adapter.recordings(recordings)[0])))
-    windows, names = windows_of(scene.tracks, stride=20)
+    windows, names = windows_of(scene.tracks, stride=10)
     assert len(names) == len(windows.history) == len(windows.others) == len(windows.future) > 20
     gap = np.linalg.norm(windows.others[:, :, -1, :2] - windows.history[:, None, -1, :2], axis=-1)
     assert np.isfinite(gap).any()
