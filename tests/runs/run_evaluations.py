@@ -79,3 +79,12 @@ def shared(cell: Cell, context: CellContext) -> CellResult:
 
     folder = context.artifacts.get({"what": "seven", "version": 1}, build)
     return CellResult(measurements=(Measurement(metric="seven", value=float((folder / "value.txt").read_text())),))
+
+
+def hoard(cell: Cell, context: CellContext) -> CellResult:
+    """Takes memory, slowly enough to be caught."""
+    kept = []
+    for _ in range(int(cell.params["megabytes"]) // 10):
+        kept.append(np.ones(1_250_000))
+        time.sleep(0.01)
+    return nothing(cell, context)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from giveway.cli import engine_options
 from giveway.cli.gaps_explain import explain
 from giveway.cli.gaps_figures import calibration, learning
+from giveway.cli.gaps_plan import plan, say_plan
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
 from giveway.cli.pairs import pairs_from, switches_from
+from giveway.cli.stores import readable_store, working_store
 from giveway.core.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
-    from giveway.gaps.benchmark import PlannedRun
     from giveway.gaps.extract import ExtractionReport
     from giveway.gaps.spec import RunSpec
     from giveway.runs import Rerun, RunSummary
@@ -33,6 +34,7 @@ app.command("compare")(compare)
 app.command("explain")(explain)
 app.command("learning")(learning)
 app.command("calibration")(calibration)
+app.command("plan")(plan)
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 PROFILE = typer.Option("clean", "--profile", help="clean (corrected) or paper (as published).")
@@ -84,11 +86,11 @@ def extract(
 @app.command()
 def run(
     spec: Path | None = typer.Argument(None, help="TOML file; or use --preset."),
-    out: Path = typer.Option(..., "--out", "-o", help="Result store; run again to resume."),
+    out: str = typer.Option(..., "--out", "-o", help="Result store, a folder or s3://…; run again to resume."),
     preset_name: str | None = typer.Option(
         None, "--preset", help="quick, demo, experiment-1, experiment-2 or experiment-3."
     ),
-    root: list[str] = typer.Option([], "--root", help="Data root, DATASET=FOLDER; may be repeated."),
+    root: list[str] = typer.Option([], "--root", help="Data root, DATASET=FOLDER or DATASET=s3://…; repeatable."),
     profile: str | None = typer.Option(None, "--profile", help="clean or paper; overrides the specification."),
     switch: list[str] = SWITCH,
     seed: int | None = typer.Option(None, "--seed", help="Root of all random streams; overrides the specification."),
@@ -98,40 +100,53 @@ def run(
         help="Path model of accepted and rejected gaps for models without paths, e.g. T++ or TPP_small.",
     ),
     device: str = typer.Option("cpu", "--device", help="Where networks are trained: cpu, or cuda where there is one."),
-    workers: int | None = typer.Option(None, "--workers", min=1, max=1024, help="Processes; one per core by default."),
+    workers: int | None = engine_options.WORKERS,
+    engine: str = engine_options.ENGINE,
+    scheduler: str | None = engine_options.SCHEDULER,
+    cluster: Path | None = engine_options.CLUSTER,
+    time_limit: float | None = engine_options.TIME_LIMIT,
+    memory_limit: float | None = engine_options.MEMORY_LIMIT,
+    max_hours: float | None = engine_options.MAX_HOURS,
     limit: int | None = typer.Option(None, "--limit", min=1, help="Compute at most so many cells now."),
     rerun: str = typer.Option("missing", "--rerun", help="missing, failed or all."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be computed, and compute nothing."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Say what would be computed and how long it would take, and compute nothing."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Fit, predict and measure every cell of a grid; a killed run goes on where it was."""
     from giveway.gaps.benchmark import plan_run, run_benchmark
-    from giveway.runs import ProcessExecutor, Store, default_progress
-    from giveway.runs.threads import num_cores
+    from giveway.runs import default_progress
 
-    plan = _specification(spec, preset_name, profile, switch, seed, paths)
+    grid = _specification(spec, preset_name, profile, switch, seed, paths)
     _check_device(device)
     roots = dict(pairs_from(root, "--root", "DATASET=FOLDER"))
     mode = _rerun(rerun)
-    folders = {name: Path(folder) for name, folder in roots.items()}
     if dry_run:
-        with tempfile.TemporaryDirectory() as scratch:
-            planned = plan_run(plan, Store(Path(scratch) / "store", create=True), folders)
-        _print_plan(planned, workers or num_cores(), as_json=as_json)
+        say_plan([grid], workers, limit=limit, as_json=as_json)
         return
-    store = Store(out, create=True)
-    if not as_json and plan.synthetic:
-        typer.echo("synthetic recordings: nothing below says anything about real drivers", err=True)
-    planned = plan_run(plan, store, folders)
-    summary = run_benchmark(
-        planned,
-        store,
-        executor=ProcessExecutor(num_workers=workers),
-        rerun=mode,
-        limit=limit,
-        progress=default_progress(),
-        device=device,
+    executor = engine_options.make_engine(
+        engine,
+        workers=workers,
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit,
+        memory_limit_mb=memory_limit,
     )
+    if not as_json and grid.synthetic:
+        typer.echo("synthetic recordings: nothing below says anything about real drivers", err=True)
+    with working_store(out) as store:
+        planned = plan_run(grid, store, roots)
+        summary = run_benchmark(
+            planned,
+            store,
+            executor=executor,
+            rerun=mode,
+            limit=limit,
+            max_hours=max_hours,
+            progress=default_progress(),
+            device=device,
+        )
     _print_summary(summary, out, as_json=as_json)
     if summary.failed:
         raise typer.Exit(1)
@@ -139,14 +154,13 @@ def run(
 
 @app.command()
 def status(
-    store: Path = typer.Argument(..., help="Result store."),
+    store: str = typer.Argument(..., help="Result store, a folder or s3://…"),
     as_json: bool = AS_JSON,
 ) -> None:
     """How far a run has come, and why cells failed."""
-    from giveway.runs import Store
     from giveway.runs import status as status_of
 
-    state = status_of(Store(store))
+    state = status_of(readable_store(store))
     failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in state.failures]
     counts = {name: getattr(state, name) for name in ("total", "done", "failed", "missing", "running")}
     if as_json:
@@ -256,30 +270,7 @@ def _print_counts(reports: list[ExtractionReport]) -> None:
         typer.echo(f"note: {note}")
 
 
-def _print_plan(planned: PlannedRun, workers: int, *, as_json: bool) -> None:
-    from giveway.runs.progress import duration
-
-    seconds, size = planned.expected_seconds(workers), planned.expected_bytes()
-    counts = {name: planned.count_by(name) for name in ("dataset", "t0", "n_input", "split", "model")}
-    if as_json:
-        print_json(
-            {
-                "ok": True,
-                "cells": len(planned.cells),
-                "by": counts,
-                "expected_s": round(seconds, 1),
-                "expected_bytes": size,
-                "workers": workers,
-            }
-        )
-        return
-    typer.echo(f"{len(planned.cells)} cells")
-    for name, values in counts.items():
-        typer.echo(f"  {name:<9}" + ", ".join(f"{value} ({count})" for value, count in values.items()))
-    typer.echo(f"about {duration(seconds)} on {workers} workers and {size / 1e6:.1f} MB; nothing was computed")
-
-
-def _print_summary(summary: RunSummary, out: Path, *, as_json: bool) -> None:
+def _print_summary(summary: RunSummary, out: str, *, as_json: bool) -> None:
     failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in summary.failures]
     if as_json:
         counts = {name: getattr(summary, name) for name in ("total", "skipped", "done", "failed", "missing", "stopped")}

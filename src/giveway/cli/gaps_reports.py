@@ -9,12 +9,13 @@ import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.pairs import switches_from
+from giveway.cli.stores import readable_store
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
 
-STORE = typer.Argument(..., help="Result store of a benchmark run.")
+STORE = typer.Argument(..., help="Result store of a benchmark run, a folder or s3://…")
 METRIC = typer.Option("auc", "--metric", help="auc, ade, tnr_pr, brier, ...")
 TIME = typer.Option("constant", "--t0", help="initial, constant or critical.")
 PROFILE: str | None = typer.Option(None, "--profile", help="Needed if the store holds several.")
@@ -25,7 +26,7 @@ OUT: Path | None = typer.Option(None, "--out", "-o", help="Write to this file in
 
 
 def table(
-    store: Path = STORE,
+    store: str = STORE,
     metric: str = METRIC,
     t0: str = TIME,
     number: str | None = typer.Option(None, "--paper", help="A numbered table of the papers, III to X, instead."),
@@ -43,11 +44,11 @@ def table(
     from giveway.gaps.prediction_time import choice_named
     from giveway.reports.formats import render
     from giveway.reports.tables import benchmark_table, paper_table
-    from giveway.runs import Store, collect
+    from giveway.runs import collect
 
     choice_named(t0)
     changes = switches_from(switch)
-    frame = collect(Store(store))
+    frame = collect(readable_store(store))
     if number is not None:
         made = paper_table(
             number,
@@ -78,7 +79,7 @@ def table(
 
 
 def figure(
-    store: Path = STORE,
+    store: str = STORE,
     out: Path = typer.Option(..., "--out", "-o", help="Picture, .png, .pdf or .svg."),
     profile: str | None = PROFILE,
     model: list[str] = MODEL,
@@ -87,9 +88,9 @@ def figure(
 ) -> None:
     """All splits of all models as marks, the critical split as a cross: figures 5 and 6 of the papers."""
     from giveway.reports.figures import benchmark_figure, save_figure
-    from giveway.runs import Store, collect
+    from giveway.runs import collect
 
-    frame = collect(Store(store))
+    frame = collect(readable_store(store))
     save_figure(benchmark_figure(frame, profile=profile, models=model or None, datasets=dataset or None), out)
     if as_json:
         print_json({"ok": True, "out": out})
@@ -98,7 +99,7 @@ def figure(
 
 
 def compare(
-    store: Path = STORE,
+    store: str = STORE,
     first: str = typer.Argument(..., help="Model A."),
     second: str = typer.Argument(..., help="Model B."),
     metric: str = METRIC,
@@ -112,13 +113,12 @@ def compare(
     """Is model A better than model B? Paired tests, bounds and a bootstrap interval, per dataset."""
     from giveway.gaps.prediction_time import choice_named
     from giveway.reports.compare import compare_models, render_comparison
-    from giveway.runs import Store
 
     choice_named(t0)
     if first == second:
         raise UsageError("a model cannot be compared with itself", where="giveway gaps compare", found=first)
     report = compare_models(
-        Store(store),
+        readable_store(store),
         first,
         second,
         metric=metric,

@@ -14,6 +14,7 @@
     ├── MissingDependencyError   an optional library is not installed
     ├── PredictionError          a predictor returned something unusable
     ├── StoreError               a result store that cannot be read or written
+    ├── ClusterError             machines that cannot be reached, or do not fit together
     └── ProtocolError            a message from the network that breaks the contract
 
 A message has four parts: what went wrong, where, what was found, what to try. Errors of our own
@@ -139,6 +140,10 @@ class PredictionError(GivewayError):
 
 class StoreError(GivewayError):
     """A result store that cannot be read or written."""
+
+
+class ClusterError(GivewayError):
+    """Machines that cannot be reached, or do not fit together."""
 
 
 class ProtocolError(GivewayError):

@@ -12,10 +12,6 @@ from giveway.gaps.sources import Source, sources_for
 from giveway.gaps.spec import RunSpec
 from giveway.runs import Cell, Executor, Progress, Rerun, RunSummary, Store, run
 
-SECONDS_PER_CELL = {"TPP_small": 15.0, "T++": 1200.0, "TPP": 1200.0, "CM": 60.0}
-"""Rough cost by the first letters of a model's name on one core; others take about half a second."""
-
-LIGHT_SECONDS = 0.5
 BYTES_PER_CELL = 25_000
 
 
@@ -35,16 +31,12 @@ class PlannedRun:
         """Cells per value of a parameter, in order of appearance."""
         return dict(Counter(str(cell.params[name]) for cell in self.cells))
 
-    def expected_seconds(self, workers: int) -> float:
-        """A rough guess of the time on ``workers`` processes, without extraction."""
-        return sum(_cost(str(cell.params["model"])) for cell in self.cells) / max(workers, 1)
-
     def expected_bytes(self) -> int:
         """A rough guess of the size of the results, without cached samples."""
         return BYTES_PER_CELL * len(self.cells)
 
 
-def plan_run(spec: RunSpec, store: Store, roots: Mapping[str, Path]) -> PlannedRun:
+def plan_run(spec: RunSpec, store: Store, roots: Mapping[str, Path | str]) -> PlannedRun:
     """Fingerprint or generate the recordings and lay out the cells.
 
     Raises:
@@ -62,6 +54,7 @@ def run_benchmark(
     executor: Executor | None = None,
     rerun: Rerun = "missing",
     limit: int | None = None,
+    max_hours: float | None = None,
     progress: Progress | None = None,
     device: str = "cpu",
 ) -> RunSummary:
@@ -76,14 +69,16 @@ def run_benchmark(
         executor=executor,
         spec=planned.spec.model_dump(mode="json"),
         settings={
-            "roots": {name: str(source.root.resolve()) for name, source in planned.sources.items()},
+            "roots": {name: source.address for name, source in planned.sources.items()},
+            "synthetic": {
+                name: planned.spec.synthetic[name].model_dump()
+                for name, source in planned.sources.items()
+                if source.is_synthetic and name in planned.spec.synthetic
+            },
             "device": device,
         },
         rerun=rerun,
         limit=limit,
+        max_hours=max_hours,
         progress=progress,
     )
-
-
-def _cost(model: str) -> float:
-    return next((s for name, s in SECONDS_PER_CELL.items() if model.startswith(name)), LIGHT_SECONDS)

@@ -22,7 +22,7 @@ from giveway.gaps.files import read_samples, write_samples
 from giveway.gaps.found_files import read_found, write_found
 from giveway.gaps.profile import Profile
 from giveway.gaps.recipes import recipe_for
-from giveway.gaps.sources import Source, scenes_of
+from giveway.gaps.sources import recordings_for, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
@@ -147,9 +147,10 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
     }
 
     def build(folder: Path) -> None:
-        adapter = extraction.info.dataset
-        root = Path(context.settings["roots"][adapter])
-        source = Source(dataset=adapter, root=root, data=cell.data, is_synthetic=params["synthetic"])
+        settings = context.settings
+        source = recordings_for(
+            extraction.info.dataset, cell.data, settings["roots"], settings.get("synthetic", {}), context.artifacts
+        )
         write_found(folder, find_gaps(extraction, scenes_of(source), profile))
 
     found = read_found(context.artifacts.get(description, build), extraction)

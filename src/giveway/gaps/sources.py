@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.scene import Scene
+from giveway.core.urls import is_url
 from giveway.data import DATASETS
 from giveway.data.fingerprints import fingerprint
 from giveway.data.synthetic import SYNTHESIZERS
@@ -15,6 +17,7 @@ from giveway.data.synthetic.folder import RECORD
 from giveway.data.synthetic.protocol import FORMAT_VERSION, synthesize
 from giveway.gaps.spec import RunSpec, SyntheticData
 from giveway.runs import Artifacts, content_key
+from giveway.runs.object_store import local_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,7 @@ class Source:
     """Attributes:
     dataset: adapter.
     root: folder with the recordings.
+    address: where workers find them: the same folder, or what was given if that is the address of an object store.
     data: fingerprint of their content.
     is_synthetic: generated, so that published numbers do not belong beside the results.
     """
@@ -30,9 +34,10 @@ class Source:
     root: Path
     data: str
     is_synthetic: bool
+    address: str = ""
 
 
-def sources_for(spec: RunSpec, roots: Mapping[str, Path], artifacts: Artifacts) -> dict[str, Source]:
+def sources_for(spec: RunSpec, roots: Mapping[str, Path | str], artifacts: Artifacts) -> dict[str, Source]:
     """A source for every adapter the grid reads; generates data where the specification says so.
 
     Args:
@@ -65,10 +70,43 @@ def sources_for(spec: RunSpec, roots: Mapping[str, Path], artifacts: Artifacts) 
     }
 
 
-def source_at(dataset: str, root: Path) -> Source:
-    """A data root of the user, with the fingerprint of its content; generated ones say so in a file of their own."""
-    recordings = DATASETS.get(dataset).recordings(root)
-    return Source(dataset=dataset, root=root, data=fingerprint(recordings), is_synthetic=(root / RECORD).is_file())
+def source_at(dataset: str, root: Path | str) -> Source:
+    """A data root of the user, with the fingerprint of its content; generated ones say so in a file of their own.
+
+    Args:
+        dataset: adapter.
+        root: folder, or the address of one in an object store, which is copied here first.
+    """
+    address = str(root) if is_url(root) else str(Path(root).resolve())
+    folder = local_folder(address) if is_url(root) else Path(root)
+    recordings = DATASETS.get(dataset).recordings(folder)
+    return Source(
+        dataset=dataset,
+        root=folder,
+        data=fingerprint(recordings),
+        is_synthetic=(folder / RECORD).is_file(),
+        address=address,
+    )
+
+
+def recordings_for(
+    dataset: str, data: str, roots: Mapping[str, str], synthetic: Mapping[str, Any], artifacts: Artifacts
+) -> Source:
+    """The recordings of a cell on the machine that evaluates it.
+
+    Args:
+        dataset: adapter.
+        data: fingerprint.
+        roots: adapter to address.
+        synthetic: adapter to :class:`SyntheticData`, made here if the folder is not visible.
+        artifacts: where generated data is kept.
+    """
+    address = roots[dataset]
+    if dataset in synthetic and not is_url(address) and not Path(address).is_dir():
+        return _generated(dataset, SyntheticData(**synthetic[dataset]), artifacts)
+    return Source(
+        dataset=dataset, root=local_folder(address), data=data, is_synthetic=dataset in synthetic, address=address
+    )
 
 
 def scenes_of(source: Source) -> Iterator[Scene]:
@@ -86,4 +124,6 @@ def _generated(name: str, data: SyntheticData, artifacts: Artifacts) -> Source:
         synthesize(name, folder / "recordings", seed=data.seed, count=data.count, minutes=data.minutes)
 
     folder = artifacts.get(description, build)
-    return Source(dataset=name, root=folder / "recordings", data=content_key(description), is_synthetic=True)
+    root = folder / "recordings"
+    address = str(root.resolve())
+    return Source(dataset=name, root=root, data=content_key(description), is_synthetic=True, address=address)

@@ -84,6 +84,32 @@ class Configurable(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitCost:
+    """Time of a fit on one core: ``fixed_s + per_step_s * sum(num_predict)`` over the training samples.
+
+    Attributes:
+        fixed_s: what does not depend on the samples.
+        per_step_s: per sample and predicted step.
+    """
+
+    fixed_s: float
+    per_step_s: float
+
+    def seconds(self, num_steps: float) -> float:
+        """For training samples with so many predicted steps in all."""
+        return self.fixed_s + self.per_step_s * num_steps
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """A recipe whose fits take long, and that can tell how long from a small part of the work."""
+
+    def fit_cost(self, samples: GapSamples) -> FitCost:
+        """Measured now, on this machine, with some of the rounds a fit takes on these samples."""
+        ...
+
+
 def configured(recipe: GapPredictor, switches: Mapping[str, Any]) -> GapPredictor:
     """The recipe under these switches, or as it is if it has none."""
     return recipe.configured(switches) if isinstance(recipe, Configurable) else recipe

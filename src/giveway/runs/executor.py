@@ -26,7 +26,7 @@ class Job:
     Attributes:
         cell: what to compute.
         function: ``"package.module:function"``, called with ``(cell, context)``, returns a CellResult.
-        store: folder of the store, or None if the worker cannot reach it and must send the result back.
+        store: folder or address of the store; None if the worker cannot reach it and must send the result back.
         settings: plain values that may differ between machines and do not change results, e.g. data roots.
         attempt: 1 for the first try.
     """
@@ -90,11 +90,13 @@ class Control:
     Attributes:
         draining: start no further jobs, finish those that run.
         running: key to job, for the progress line.
+        say: where an engine tells what people should know.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None] = lambda text: None) -> None:
         self._drain = threading.Event()
         self.running: dict[str, Job] = {}
+        self.say = say
 
     @property
     def draining(self) -> bool:

@@ -102,11 +102,14 @@ def read_owner(path: Path) -> dict[str, Any]:
 def _counts(owner: dict[str, Any]) -> bool:
     if not owner:
         return False
-    if owner["host"] != platform.node():
-        return True
+    return owner["host"] != platform.node() or is_running_here(owner["pid"])
+
+
+def is_running_here(pid: Any) -> bool:
+    """Whether this machine has a process of this number."""
     try:
-        os.kill(int(owner["pid"]), 0)
-    except ProcessLookupError:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, TypeError, ValueError):
         return False
     except PermissionError:
         return True

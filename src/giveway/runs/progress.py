@@ -19,8 +19,8 @@ class Progress(Protocol):
         """Called once: ``total`` cells, of which ``skipped`` are finished already."""
         ...
 
-    def update(self, *, done: int, failed: int, current: str, problem: str = "") -> None:
-        """Called after every cell; ``problem`` is one line about a failure."""
+    def update(self, *, done: int, failed: int, current: str, problem: str = "", workers: int = 0) -> None:
+        """Called after every cell; ``problem`` is one line about a failure, ``workers`` how many there are now."""
         ...
 
     def say(self, text: str) -> None:
@@ -44,7 +44,7 @@ class SilentProgress:
     def start(self, *, total: int, skipped: int, workers: int) -> None:
         """Nothing."""
 
-    def update(self, *, done: int, failed: int, current: str, problem: str = "") -> None:
+    def update(self, *, done: int, failed: int, current: str, problem: str = "", workers: int = 0) -> None:
         """Nothing."""
 
     def say(self, text: str) -> None:
@@ -82,9 +82,9 @@ class LineProgress(SilentProgress):
         self._total, self._skipped = total, skipped
         self._began = self._last = time.monotonic()
         already = f", {skipped} done before" if skipped else ""
-        self.say(f"{total} cells{already}, {workers} worker{'s' if workers != 1 else ''}")
+        self.say(f"{total} cells{already}" + f", {_workers(workers)}" * (workers > 0))
 
-    def update(self, *, done: int, failed: int, current: str, problem: str = "") -> None:
+    def update(self, *, done: int, failed: int, current: str, problem: str = "", workers: int = 0) -> None:
         """A line if it is time for one, the run ends, or something failed."""
         if problem:
             self.say(f"failed: {problem}")
@@ -93,7 +93,10 @@ class LineProgress(SilentProgress):
         if now - self._last < self._every_s and not over:
             return
         self._last = now
-        self.say(describe(done, failed, self._skipped, self._total, now - self._began) + (f"  {current}" * (not over)))
+        text = describe(done, failed, self._skipped, self._total, now - self._began)
+        if not over:
+            text += f", {_workers(workers)}" * (workers > 0) + f"  {current}"
+        self.say(text)
 
     def hear(self, text: str) -> None:
         """A line now and then."""
@@ -120,20 +123,21 @@ class BarProgress(SilentProgress):
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[workers]}", markup=False),
             TextColumn("{task.fields[failed]}", style="red", markup=False),
             TextColumn("{task.fields[current]}", markup=False),
             console=Console(stderr=True),
         )
-        self._task = self._bar.add_task("", total=None, rate="", failed="", current="")
+        self._task = self._bar.add_task("", total=None, rate="", workers="", failed="", current="")
         self._skipped = 0
         self._began = 0.0
 
     def start(self, *, total: int, skipped: int, workers: int) -> None:
         """Show the bar."""
         self._skipped, self._began = skipped, time.monotonic()
-        self._bar.reset(self._task, total=total, completed=skipped, rate="", failed="", current="")
+        self._bar.reset(self._task, total=total, completed=skipped, rate="", workers="", failed="", current="")
 
-    def update(self, *, done: int, failed: int, current: str, problem: str = "") -> None:
+    def update(self, *, done: int, failed: int, current: str, problem: str = "", workers: int = 0) -> None:
         """Move the bar; failures are printed above it."""
         if problem:
             self.say(f"failed: {problem}")
@@ -142,6 +146,7 @@ class BarProgress(SilentProgress):
             self._task,
             completed=self._skipped + done + failed,
             rate=f"{(done + failed) / elapsed:.3g}/s",
+            workers=_workers(workers) if workers else "",
             failed=f"{failed} failed" if failed else "",
             current=current[:60],
         )
@@ -181,6 +186,10 @@ def describe(done: int, failed: int, skipped: int, total: int, elapsed_s: float)
     if left and rate:
         parts.append(f"{duration(left / rate)} left")
     return ", ".join(parts)
+
+
+def _workers(number: int) -> str:
+    return f"{number} worker{'s' if number != 1 else ''}"
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -25,6 +26,17 @@ def code_version() -> dict[str, Any]:
         found["commit"] = commit
         found["modified"] = bool(_git(folder, "status", "--porcelain", "--untracked-files=no", "--", "."))
     return found
+
+
+@cache
+def source_digest() -> str:
+    """SHA-256 over the package's own source files, so that two machines can tell whether they run the same code."""
+    folder = Path(giveway.__file__).parent
+    total = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        total.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 @cache

@@ -113,9 +113,10 @@ class _Session:
 
     def __init__(self, store: Store, engine: Executor, cells: list[Cell], report: Progress, began: float) -> None:
         self.store, self.engine, self.cells, self.report, self.began = store, engine, cells, report, began
-        self.control = Control()
+        self.control = Control(report.say)
         self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
         self.disk_full = False
+        self.full_where = str(store.root)
 
     def begin(self, *, function: str, spec: dict[str, Any], settings: dict[str, Any], rerun: Rerun) -> None:
         """Find out what is to be done and write down who asked for it."""
@@ -149,7 +150,7 @@ class _Session:
     ) -> RunSummary:
         """Send jobs to the engine and take in outcomes until there are no more."""
         todo = self.todo if limit is None else self.todo[:limit]
-        jobs = (Job(cell=c, function=function, store=str(self.store.root.resolve()), settings=settings) for c in todo)
+        jobs = (Job(cell=c, function=function, store=self.store.address, settings=settings) for c in todo)
         skipped = len(self.cells) - len(todo)
         self.report.start(total=len(self.cells), skipped=skipped, workers=self.engine.num_workers)
         for damaged in self.damaged:
@@ -191,6 +192,7 @@ class _Session:
                 self.store.write_encoded(outcome.key, outcome.payload)
             if outcome.status == "full":
                 self.disk_full = True
+                self.full_where = f"{self.store.root}, on {outcome.host}"
             elif outcome.failure is not None:
                 self.store.write_failure(outcome.failure)
             log.write(json.dumps(_log_line(outcome)) + "\n")
@@ -209,7 +211,13 @@ class _Session:
         if outcome.failure is not None:
             first = outcome.failure.message.splitlines()[0] if outcome.failure.message else ""
             problem = f"{outcome.failure.cell.label()}: {outcome.failure.error}: {first}"
-        self.report.update(done=done, failed=failed, current=running.cell.label() if running else "", problem=problem)
+        self.report.update(
+            done=done,
+            failed=failed,
+            current=running.cell.label() if running else "",
+            problem=problem,
+            workers=self.engine.num_workers,
+        )
 
     def _end(self, summary: RunSummary) -> None:
         self.provenance.update(
@@ -225,11 +233,12 @@ class _Session:
         if self.disk_full:
             raise DiskFullError(
                 "the run ended because the disk is full",
-                where=self.store.root,
+                where=self.full_where,
                 found=f"{summary.done + summary.skipped} of {summary.total} cells are finished and safe",
                 hint="make room and start the same command again",
             )
         self._write_provenance()
+        self.store.refresh()
         read_index(self.store)
 
     def _write_provenance(self) -> None:

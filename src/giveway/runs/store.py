@@ -102,6 +102,14 @@ class Store:
         self._check_format()
         self.artifacts = Artifacts(self.root / "artifacts")
 
+    @property
+    def address(self) -> str:
+        """Where workers write: this folder, unless its home is elsewhere."""
+        return str(self.root.resolve())
+
+    def refresh(self) -> None:
+        """Bring over what workers have written elsewhere; here there is no elsewhere."""
+
     def lock(self) -> StoreLock:
         """Held while a run is active; a second run is refused with a :class:`StoreError`."""
         return StoreLock(self.root / "lock")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from giveway.core.errors import ConfigError
+from giveway.core.urls import is_url
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
 from giveway.runs.executor import CellContext, Job, Outcome, say_nothing
@@ -74,7 +75,8 @@ def work(job: Job) -> Outcome:
 def _evaluate(job: Job) -> Encoded | None:
     """The result's bytes if they could not be written here."""
     evaluate = load_function(job.function)
-    store = None if job.store is None else _open(job.store)
+    remote = job.store if job.store is not None and is_url(job.store) else None
+    store = None if job.store is None or remote is not None else _open(job.store)
     artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
     began = time.perf_counter()
     tell = say_nothing if store is None else Teller(store.root)
@@ -82,6 +84,11 @@ def _evaluate(job: Job) -> Encoded | None:
     if not isinstance(result, CellResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"{job.function} returned {type(result).__name__}, not a CellResult")
     encoded = encode_result(job.cell, result)
+    if remote is not None:
+        from giveway.runs.mirror import put_result
+
+        put_result(remote, job.cell.key, encoded)
+        return None
     if store is None:
         return encoded
     store.write_encoded(job.cell.key, encoded, flush=time.perf_counter() - began >= FLUSH_AFTER_S)

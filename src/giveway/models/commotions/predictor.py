@@ -32,7 +32,7 @@ from giveway.models.commotions.fitting.search import Budget
 from giveway.models.commotions.losses import TrainingSet
 from giveway.models.commotions.parameters import DT_S
 from giveway.models.commotions.simulation import simulate_encounters
-from giveway.models.protocol import PredictorInfo
+from giveway.models.protocol import FitCost, PredictorInfo
 
 FILE = "commotions.json"
 JOURNALS = "GIVEWAY_FIT_JOURNALS"
@@ -208,6 +208,12 @@ class CommotionsPredictor:
             share_accepted=float(training.accepted.mean()),
             switches=self.switches,
         )
+
+    def fit_cost(self, samples: GapSamples) -> FitCost:
+        """See :class:`giveway.models.protocol.Costed`."""
+        from giveway.models.commotions.fitting.cost import fit_cost
+
+        return fit_cost(training_set(samples), self.config, self.switches, self.options)
 
     def load(self, folder: Path) -> FittedCommotions:
         """Read what :meth:`FittedCommotions.save` wrote.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.models.protocol import HERE, PredictorInfo, TrainingPlace
+from giveway.models.protocol import HERE, FitCost, PredictorInfo, TrainingPlace
 from giveway.models.torch_device import device_named
 from giveway.models.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
 from giveway.models.trajectron.config import CLEAN, PAPER, SMALL, TrajectronConfig
@@ -26,6 +27,7 @@ from giveway.models.trajectron.training import Progress, spoken, train
 VERSION = 1
 """Counts up when the same samples and seed give other weights or paths."""
 
+TIMED_EPOCHS = 2
 REFERENCES = (
     "T. Salzmann, B. Ivanovic, P. Chakravarty, M. Pavone, Trajectron++: Dynamically-Feasible Trajectory Forecasting "
     "With Heterogeneous Data, ECCV 2020",
@@ -158,6 +160,16 @@ class Trajectron:
             checkpoint_every_s=place.checkpoint_every_s,
         )
         return FittedTrajectron(info=self.info, network=network, state=state, device=place.device)
+
+    def fit_cost(self, samples: GapSamples) -> FitCost:
+        """Epochs cost the same; the first one pays for starting up and is not counted."""
+        took: list[float] = []
+        for epochs in (1, 1 + TIMED_EPOCHS):
+            began = time.perf_counter()
+            replace(self, config=replace(self.config, epochs=epochs)).fit(samples, np.random.default_rng(0))
+            took.append(time.perf_counter() - began)
+        epoch_s = max(took[1] - took[0], 0.0) / TIMED_EPOCHS
+        return FitCost(fixed_s=0.0, per_step_s=self.config.epochs * epoch_s / float(samples.inputs.num_predict.sum()))
 
     def load(self, folder: Path) -> FittedTrajectron:
         """Read what :meth:`FittedTrajectron.save` or a training run wrote."""

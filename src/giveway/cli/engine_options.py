@@ -1,0 +1,88 @@
+"""Options of every run command: which engine, how many workers, which limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from giveway.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from giveway.runs import Executor
+
+ENGINE = typer.Option("local", "--engine", help="local (processes of this machine) or dask (a cluster).")
+WORKERS: int | None = typer.Option(
+    None, "--workers", "-w", min=1, max=100_000, help="Processes; one per core by default."
+)
+SCHEDULER: str | None = typer.Option(None, "--scheduler", help="Dask: address of a running scheduler, tcp://HOST:8786.")
+CLUSTER: Path | None = typer.Option(
+    None, "--cluster", help="Dask: TOML file that describes a cluster to start (local, ssh, slurm, pbs)."
+)
+TIME_LIMIT: float | None = typer.Option(None, "--time-limit", min=0.01, help="Seconds a cell may take.")
+MEMORY_LIMIT: float | None = typer.Option(None, "--memory-limit", min=1.0, help="Megabytes a cell may use.")
+MAX_HOURS: float | None = typer.Option(None, "--max-hours", min=0.0, help="Start no further cell after this time.")
+ENGINES = ("local", "dask")
+
+
+def make_engine(
+    engine: str,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    cluster: Path | None = None,
+    time_limit_s: float | None = None,
+    memory_limit_mb: float | None = None,
+) -> Executor:
+    """The engine that the options ask for.
+
+    Raises:
+        UsageError: for options that contradict one another.
+    """
+    if engine not in ENGINES:
+        raise UsageError("unknown engine", where="--engine", found=engine, hint=f"one of {', '.join(ENGINES)}")
+    if engine == "local":
+        if scheduler is not None or cluster is not None:
+            raise UsageError(
+                "a scheduler or cluster needs the Dask engine",
+                where="--scheduler" if scheduler is not None else "--cluster",
+                found="--engine local",
+                hint="add --engine dask",
+            )
+        from giveway.runs import ProcessExecutor
+
+        return ProcessExecutor(num_workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
+    return _dask(workers, scheduler, cluster, time_limit_s, memory_limit_mb)
+
+
+def _dask(
+    workers: int | None,
+    scheduler: str | None,
+    cluster: Path | None,
+    time_limit_s: float | None,
+    memory_limit_mb: float | None,
+) -> Executor:
+    if scheduler is not None and cluster is not None:
+        raise UsageError(
+            "give the address of a scheduler or the description of a cluster, not both",
+            where="--scheduler, --cluster",
+            found=f"{scheduler}, {cluster}",
+        )
+    if scheduler is not None and workers is not None:
+        raise UsageError(
+            "the workers of a running scheduler are started elsewhere",
+            where="--workers",
+            found=workers,
+            hint=f"leave --workers out; start more with: dask worker {scheduler} --nthreads 1",
+        )
+    from giveway.runs.cluster import ClusterSpec, cluster_from, read_cluster
+    from giveway.runs.dask_engine import DaskExecutor, at_scheduler, import_distributed
+
+    import_distributed()
+    if scheduler is not None:
+        connect = at_scheduler(scheduler)
+    else:
+        spec = ClusterSpec(kind="local") if cluster is None else read_cluster(cluster)
+        connect = cluster_from(spec if workers is None else spec.model_copy(update={"workers": workers}))
+    return DaskExecutor(connect, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)

@@ -1,0 +1,234 @@
+"""A result store in an object store, with a copy on this machine.
+
+Workers put results straight into the object store, where an object appears whole or not at all. The copy serves
+everything that reads: it is brought up to date before and after a run. Objects have the names and the bytes of the
+files of a store on disk, so either can be copied to the other by any tool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import secrets
+import shutil
+import threading
+from collections.abc import Generator, Iterable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from giveway.core.errors import StoreError
+from giveway.runs.cells import content_key
+from giveway.runs.lock import is_running_here
+from giveway.runs.object_store import cache_folder, open_remote, remote_errors
+from giveway.runs.records import Encoded
+from giveway.runs.store import STORE_FILE, Store
+
+BEAT_S = 60.0
+STALE_S = 900.0
+"""A lock whose owner has not renewed it for so long is taken over."""
+
+PULLED = ("cells", "failed", "plans", "runs")
+PUSHED = ("failed", "plans", "runs", "cells")
+
+
+class MirroredStore(Store):
+    """A store whose home is an object store."""
+
+    def __init__(self, mirror: Mirror, *, create: bool = False) -> None:
+        super().__init__(mirror.folder, create=create)
+        self._mirror = mirror
+
+    @property
+    def address(self) -> str:
+        """Where workers write."""
+        return self._mirror.address
+
+    def refresh(self) -> None:
+        """Bring over what workers have written."""
+        self._mirror.fetch()
+
+
+class Mirror:
+    """The copy of a remote store.
+
+    Args:
+        address: e.g. ``s3://bucket/R``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/")
+        self.folder = cache_folder() / "stores" / content_key(self.address)[:32]
+
+    def pull(self) -> MirroredStore:
+        """The store, up to date, for reading.
+
+        Raises:
+            StoreError: if there is none at the address.
+        """
+        if not self._exists():
+            raise StoreError(
+                "there is no result store", where=self.address, hint="give the address a run command wrote with --out"
+            )
+        self.fetch()
+        return MirroredStore(self)
+
+    @contextlib.contextmanager
+    def working(self) -> Generator[MirroredStore]:
+        """The store for a run: locked against others, created if new, sent to its home at the end.
+
+        Raises:
+            StoreError: if another run is using it.
+        """
+        with RemoteLock(self.address):
+            if self._exists():
+                self.fetch()
+            elif self.folder.exists():
+                shutil.rmtree(self.folder)  # a copy of something that is no more
+            store = MirroredStore(self, create=True)
+            self._send([self.folder / STORE_FILE])
+            try:
+                yield store
+            finally:
+                self.push()
+
+    def fetch(self) -> None:
+        """Copy what is missing here or has another size."""
+        fs, root = open_remote(self.address)
+        with remote_errors(self.address):
+            fs.invalidate_cache()
+            listing: dict[str, dict[str, Any]] = fs.find(root, detail=True)
+        wanted: list[tuple[str, Path]] = []
+        for name, info in listing.items():
+            path = self.folder / name.removeprefix(root).lstrip("/")
+            inside = path.relative_to(self.folder).parts
+            if inside[0] in PULLED or inside == (STORE_FILE,):
+                if ".." in inside or path.is_symlink():
+                    continue
+                if not path.is_file() or path.stat().st_size != info.get("size"):
+                    wanted.append((name, path))
+        for start in range(0, len(wanted), 256):
+            self._fetch(fs, wanted[start : start + 256])
+
+    def push(self) -> None:
+        """Send what the object store does not have; forget failures that are forgotten here."""
+        fs, root = open_remote(self.address)
+        with remote_errors(self.address):
+            fs.invalidate_cache()
+            there: dict[str, Any] = {
+                name.removeprefix(root).lstrip("/"): info.get("size")
+                for name, info in fs.find(root, detail=True).items()
+            }
+            here = {
+                path.relative_to(self.folder).as_posix(): path.stat().st_size
+                for folder in PUSHED
+                for path in (self.folder / folder).rglob("*")
+                if path.is_file() and not path.name.startswith(".")
+            }
+            self._send(self.folder / name for name, size in here.items() if there.get(name) != size)
+            gone = [f"{root}/{name}" for name in there if name.startswith("failed/") and name not in here]
+            if gone:
+                fs.rm(gone)
+
+    def _exists(self) -> bool:
+        fs, root = open_remote(self.address)
+        with remote_errors(self.address):
+            fs.invalidate_cache()
+            return bool(fs.exists(f"{root}/{STORE_FILE}"))
+
+    def _send(self, paths: Iterable[Path]) -> None:
+        fs, root = open_remote(self.address)
+        with remote_errors(self.address):
+            for path in paths:
+                fs.pipe_file(f"{root}/{path.relative_to(self.folder).as_posix()}", path.read_bytes())
+
+    def _fetch(self, fs: Any, wanted: list[tuple[str, Path]]) -> None:
+        with remote_errors(self.address):
+            content: dict[str, bytes] = fs.cat([name for name, _ in wanted], on_error="omit")
+        for name, path in wanted:
+            if name in content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+                temporary.write_bytes(content[name])
+                temporary.replace(path)
+
+
+def put_result(address: str, key: str, encoded: Encoded) -> None:
+    """Write a result into a remote store; samples first, because the record is what counts."""
+    fs, root = _connection(address, os.getpid())
+    with remote_errors(address):
+        if encoded.samples is not None:
+            fs.pipe_file(f"{root}/cells/{key[:2]}/{key}.parquet", encoded.samples)
+        fs.pipe_file(f"{root}/cells/{key[:2]}/{key}.json", encoded.record)
+
+
+@cache
+def _connection(address: str, pid: int) -> tuple[Any, str]:
+    return open_remote(address)
+
+
+class RemoteLock:
+    """One run at a time on a remote store; renewed while it is held, and taken over if it has not been for long."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._stop = threading.Event()
+        self._beats = threading.Thread(target=self._beat, daemon=True)
+        self._token = secrets.token_hex(8)
+
+    def __enter__(self) -> RemoteLock:
+        fs, root = open_remote(self.address)
+        with remote_errors(self.address):
+            fs.invalidate_cache()
+            owner = self._owner(fs, root)
+            if owner is not None and not _is_stale(owner):
+                raise StoreError(
+                    "another run is using this store",
+                    where=self.address,
+                    found=f"process {owner.get('pid')} on {owner.get('host')} since {owner.get('since')}",
+                    hint="wait for it to finish, stop it, or choose another --out; a run that was killed lets go after "
+                    f"{STALE_S / 60:.0f} minutes",
+                )
+            fs.pipe_file(f"{root}/lock", self._note())
+            if (self._owner(fs, root) or {}).get("token") != self._token:
+                raise StoreError("another run has just started on this store", where=self.address, hint="wait for it")
+        self._beats.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        with contextlib.suppress(Exception):  # the lock goes stale by itself
+            fs, root = open_remote(self.address)
+            fs.rm_file(f"{root}/lock")
+
+    def _beat(self) -> None:
+        while not self._stop.wait(BEAT_S):
+            with contextlib.suppress(Exception):
+                fs, root = open_remote(self.address)
+                fs.pipe_file(f"{root}/lock", self._note())
+
+    def _note(self) -> bytes:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        note = {"pid": os.getpid(), "host": platform.node(), "since": now, "token": self._token}
+        return json.dumps(note).encode()
+
+    @staticmethod
+    def _owner(fs: Any, root: str) -> dict[str, Any] | None:
+        try:
+            note: Any = json.loads(fs.cat_file(f"{root}/lock"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return note if isinstance(note, dict) else None
+
+
+def _is_stale(owner: dict[str, Any]) -> bool:
+    if owner.get("host") == platform.node() and not is_running_here(owner.get("pid")):
+        return True
+    try:
+        renewed = datetime.fromisoformat(str(owner["since"]))
+        return (datetime.now(UTC) - renewed).total_seconds() > STALE_S
+    except (KeyError, ValueError, TypeError):
+        return True

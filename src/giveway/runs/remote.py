@@ -1,0 +1,134 @@
+"""What runs on the workers of a cluster.
+
+Each worker keeps one process of its own (a :class:`~giveway.runs.lane.Lane`) in which cells are evaluated, one at a
+time. So a cell that crashes, hangs or eats memory costs that process and not the worker, and it is known which cell
+did it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import platform
+import threading
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from giveway.core.urls import is_url
+from giveway.runs.executor import Job, Outcome
+from giveway.runs.files import FULL
+from giveway.runs.lane import Lane, Limits
+from giveway.runs.provenance import code_version, machine, source_digest
+
+_busy = threading.Lock()
+_lanes: dict[Limits, Lane] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerFacts:
+    """What a worker says about itself.
+
+    Attributes:
+        host: machine.
+        python: version.
+        giveway: version of the package.
+        source: digest of its source files.
+        libraries: versions of those that make numbers.
+        sees_store: whether it can read and write the folder of the store.
+        store_problem: why it cannot write a store it can read.
+        lacks: data roots that it cannot see.
+    """
+
+    host: str
+    python: str
+    giveway: str
+    source: str
+    libraries: dict[str, str]
+    sees_store: bool = False
+    store_problem: str = ""
+    lacks: tuple[str, ...] = ()
+
+
+def facts(probe: str | None = None, token: str = "", roots: tuple[str, ...] = ()) -> WorkerFacts:
+    """About this process.
+
+    Args:
+        probe: file that the client has just written into the store.
+        token: what it wrote.
+        roots: data roots that cells will read.
+    """
+    about = machine()
+    sees, problem = (False, "") if probe is None else _sees(Path(probe), token)
+    return WorkerFacts(
+        host=platform.node(),
+        python=str(about["python"]),
+        giveway=str(code_version()["giveway"]),
+        source=source_digest(),
+        libraries=dict(about["libraries"]),
+        sees_store=sees,
+        store_problem=problem,
+        lacks=tuple(root for root in roots if not is_url(root) and not Path(root).exists()),
+    )
+
+
+def _sees(probe: Path, token: str) -> tuple[bool, str]:
+    try:
+        if probe.read_text(encoding="utf-8") != token:
+            return False, ""
+    except OSError:
+        return False, ""
+    answer = probe.with_name(f"{probe.name}.{platform.node()}.{os.getpid()}.tmp")
+    try:
+        answer.write_text(token, encoding="utf-8")
+    except OSError as error:
+        return False, "its disk is full" if error.errno in FULL else f"it may not write there ({error.strerror})"
+    finally:
+        with contextlib.suppress(OSError):
+            answer.unlink(missing_ok=True)
+    return True, ""
+
+
+def evaluate_here(job: Job, limits: Limits) -> Outcome:
+    """Evaluate a job in the worker's own process; whatever happens to that process becomes an outcome."""
+    with _busy:  # workers with several threads still take one cell after the other
+        lane = _lanes.get(limits) or _new_lane(limits)
+        lane.start(job)
+        assert lane.future is not None
+        while lane.excess() is None:
+            if wait([lane.future], timeout=lane.patience_s(), return_when=FIRST_COMPLETED).done:
+                break
+        return lane.settle()
+
+
+def stop_here() -> None:
+    """End the worker's process at once; what it was at counts as not computed."""
+    for lane in list(_lanes.values()):
+        lane.end()
+    _lanes.clear()
+
+
+def _new_lane(limits: Limits) -> Lane:
+    stop_here()
+    _lanes[limits] = Lane(limits=limits)
+    return _lanes[limits]
+
+
+def difference(ours: WorkerFacts, theirs: WorkerFacts) -> dict[str, tuple[Any, Any]]:
+    """What would make results of a worker differ from ours: name to (client, worker)."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in ("giveway", "source"):
+        if getattr(ours, name) != getattr(theirs, name):
+            found[name] = (getattr(ours, name), getattr(theirs, name))
+    if ours.python.split(".")[:2] != theirs.python.split(".")[:2]:
+        found["python"] = (ours.python, theirs.python)
+    for library in sorted(ours.libraries.keys() | theirs.libraries.keys()):
+        pair = ours.libraries.get(library), theirs.libraries.get(library)
+        if pair[0] != pair[1]:
+            found[library] = pair
+    return found
+
+
+atexit.register(stop_here)

@@ -1,0 +1,144 @@
+"""Stores and data in an S3-compatible object store: a real server on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from giveway.core.errors import ClusterError, DataError, StoreError
+from giveway.core.urls import is_url
+from giveway.runs import Cell, ProcessExecutor, SerialExecutor, collect, run, status
+from giveway.runs.mirror import Mirror, RemoteLock
+from giveway.runs.object_store import local_folder
+from runs.dask_processes import end, free_port
+
+Cells = Callable[..., list[Cell]]
+Contents = Callable[[Path], dict[str, str]]
+DRAW = "run_evaluations:draw"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        end(process, 9)
+
+
+@pytest.fixture
+def bucket(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh bucket; workers inherit the environment that leads to it."""
+    import s3fs
+
+    for name, value in {
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "GIVEWAY_CACHE": str(tmp_path / "cache"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    name = f"bucket{time.monotonic_ns()}"
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            s3fs.S3FileSystem.clear_instance_cache()
+            s3fs.S3FileSystem().mkdir(name)
+            return f"s3://{name}"
+        except Exception:
+            assert time.monotonic() < deadline, "the object store does not start"
+            time.sleep(0.2)
+
+
+def test_addresses_are_told_from_paths() -> None:
+    assert is_url("s3://bucket/R") and is_url("gs://b/c")
+    assert not is_url("/data/R") and not is_url("R") and not is_url(Path("a/b"))
+
+
+def test_a_run_into_an_object_store_has_the_same_bytes_and_resumes(
+    bucket: str, tmp_path: Path, cells: Cells, contents: Contents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = f"{bucket}/R"
+    with Mirror(place).working() as store:
+        first = run(cells(8), function=DRAW, store=store, executor=SerialExecutor(), limit=3)
+    assert first.done == 3
+    monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "another-machine"))
+    with Mirror(place).working() as store:
+        second = run(cells(8), function=DRAW, store=store, executor=ProcessExecutor(num_workers=1))
+    assert (second.done, second.skipped) == (5, 3)
+    read = Mirror(place).pull()
+    assert status(read).done == 8
+    assert collect(read).height == 16
+    run(cells(8), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    assert contents(read.root) == contents(tmp_path / "S")
+    remote = local_folder(f"{place}/cells")
+    assert {p.name: p.read_bytes() for p in remote.rglob("*") if p.is_file()} == {
+        p.name: p.read_bytes() for p in (tmp_path / "S" / "cells").rglob("*") if p.is_file()
+    }
+
+
+def test_failures_travel_and_are_forgotten_after_success(bucket: str, tmp_path: Path) -> None:
+    todo = [Cell(kind="t", params={"mood": "repairable"})]
+    settings = {"folder": str(tmp_path)}
+    options = {"function": "run_evaluations:sometimes", "executor": SerialExecutor(), "settings": settings}
+    with Mirror(f"{bucket}/R").working() as store:
+        assert run(todo, store=store, **options).failed == 1  # type: ignore[arg-type]
+    assert status(Mirror(f"{bucket}/R").pull()).failures[0].error == "RuntimeError"
+    (tmp_path / "repaired").touch()
+    with Mirror(f"{bucket}/R").working() as store:
+        assert run(todo, store=store, rerun="failed", **options).ok  # type: ignore[arg-type]
+    assert status(Mirror(f"{bucket}/R").pull()).failed == 0
+
+
+def test_two_runs_on_one_remote_store_are_refused(bucket: str) -> None:
+    with RemoteLock(f"{bucket}/R"), pytest.raises(StoreError, match="another run"), RemoteLock(f"{bucket}/R"):
+        pass
+    with RemoteLock(f"{bucket}/R"):
+        pass
+
+
+def test_data_are_copied_once_and_again_when_they_change(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import s3fs
+
+    fs = s3fs.S3FileSystem()
+    fs.pipe_file(f"{bucket}/data/a/one.csv", b"1")
+    first = local_folder(f"{bucket}/data")
+    assert (first / "a" / "one.csv").read_bytes() == b"1"
+    assert local_folder(f"{bucket}/data") == first
+    fs.pipe_file(f"{bucket}/data/a/one.csv", b"2")
+    fs.invalidate_cache()
+    second = local_folder(f"{bucket}/data")
+    assert second != first
+    assert (second / "a" / "one.csv").read_bytes() == b"2"
+
+
+def test_wrong_addresses_are_one_sentence(bucket: str) -> None:
+    with pytest.raises(DataError, match="no files"):
+        local_folder(f"{bucket}/nothing")
+    with pytest.raises(StoreError, match="no result store"):
+        Mirror(f"{bucket}/nothing").pull()
+    with pytest.raises(DataError, match="unknown kind"):
+        local_folder("pigeon://bucket/x")
+
+
+def test_an_object_store_that_does_not_answer_is_one_sentence(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import s3fs
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(ClusterError, match="does not work") as caught:
+        local_folder(f"{bucket}/data")
+    assert "AWS_ENDPOINT_URL" in str(caught.value)
+    s3fs.S3FileSystem.clear_instance_cache()
