@@ -14,8 +14,9 @@ from giveway.cli.output import jsonable
 from giveway.cli.roads import road_of
 
 if TYPE_CHECKING:
+    from giveway.core.maps.lanes import LaneMap
     from giveway.gaps.extract import FoundGaps
-    from giveway.reports.site.content import Limits, Section
+    from giveway.reports.site.content import Limits, Section, Sources
     from giveway.runs import Store
 
 REPLAY_RATE_HZ = 10.0
@@ -29,12 +30,72 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None) -
     from giveway.runs import Store
 
     store = Store(root)
-    sources = Sources(
-        drive_replay=partial(_drive_replay, data=data),
-        sample_replays=_sample_replays(store),
-        drops=tuple(_drops(store)),
-    )
+    if any(plan.spec.get("command") == "generate run" for plan in store.plans()):
+        sources = _generated(root, data)
+    else:
+        sources = Sources(
+            drive_replay=partial(_drive_replay, data=data),
+            sample_replays=_sample_replays(store),
+            drops=tuple(_drops(store)),
+        )
     return run_section(root, id=id, title=title, sources=sources, limits=limits)
+
+
+def _generated(root: Path, data: Path | None) -> Sources:
+    """Numbers of all campaigns of a store of generated traffic, and replays of their failures."""
+    from giveway.core.errors import EmptySelectionError
+    from giveway.generate.campaign.kept import settings_of, stored_campaigns
+    from giveway.generate.report.page import MEASURES, REALISM
+    from giveway.generate.report.summary import recorded_reference, summarize
+    from giveway.reports.site.content import Sources
+
+    try:
+        stored = stored_campaigns(root)
+    except EmptySelectionError:
+        return Sources()
+    reference = recorded_reference(data)
+    campaigns = [
+        {"label": s.campaign.label, "measures": s.measures, "realism": s.realism, "kinds": s.kinds}
+        for s in summarize(root, reference)
+    ]
+    replays: dict[str, Callable[[], Mapping[str, Any]]] = {}
+    for campaign in stored:
+        road = settings_of(root, campaign).get("road")
+        failed = [(r.counts, key) for r, key in zip(campaign.results, campaign.keys, strict=True) if r.failed]
+        for _, key in sorted(failed, key=lambda pair: not pair[0]):
+            replays[key] = partial(_failure_replay, root, key, road)
+    return Sources(
+        cell_replays=replays,
+        generated={
+            "campaigns": campaigns,
+            "titles": {name: title for name, title, _ in MEASURES},
+            "realism_titles": dict(REALISM),
+            "reference": f"{reference.name}, {reference.vehicles} road users",
+        },
+    )
+
+
+def _failure_replay(root: Path, key: str, road: str | None) -> Mapping[str, Any]:
+    from giveway.generate.campaign.kept import result_from
+    from giveway.generate.export.cases import Failure
+    from giveway.generate.export.frames import tracks_of
+    from giveway.generate.report.page import failure_document
+    from giveway.runs import Store
+
+    store = Store(root)
+    result = result_from(store.read_record(key)["info"]["result"])
+    frame = store.read_samples(key)
+    if frame is None:
+        return {}
+    failure = Failure(id=f"test {result.number}", result=result, tracks=tracks_of(frame))
+    return failure_document(failure, _generated_road(road))
+
+
+@lru_cache(maxsize=4)
+def _generated_road(name: str | None) -> LaneMap | None:
+    from giveway.generate.roads import make_road
+
+    return None if name is None else make_road(name).map()
 
 
 def study(root: Path, id: str, *, draws: int, database: str | None) -> Section:

@@ -39,7 +39,11 @@ def invented_store(root: Path, count: int, *, failures: int = 0, sampled: int = 
             ),
         )
         samples = _samples(rng) if number < sampled else None
-        info = {"training": [{"epoch": e, "loss": 1 / e} for e in range(1, 6)]} if cell.params["model"] == "T++" else {}
+        info = (
+            {"learning_curve": [{"epoch": e, "loss": 1 / e} for e in range(1, 6)]}
+            if cell.params["model"] == "T++"
+            else {}
+        )
         result = CellResult(measurements=measured, samples=samples, info=info)
         store.write_encoded(cell.key, encode_result(cell, result), flush=False)
     for n in range(failures):

@@ -83,7 +83,7 @@ def write_report(
             if n >= limit:
                 break
             cards.append(_card(failure, len(replays)))
-            replays.append(_replay(failure, road))
+            replays.append(failure_document(failure, road))
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
     shown = f"{len(replays)} replays; failures that count come first" if replays else "no failures"
     text = f"""<!doctype html>
@@ -181,7 +181,8 @@ def _card(failure: Failure, number: int) -> str:
     )
 
 
-def _replay(failure: Failure, road: LaneMap | None) -> dict[str, Any]:
+def failure_document(failure: Failure, road: LaneMap | None) -> dict[str, Any]:
+    """The replay of a failure: ego, the car it met, and how it ended."""
     tracks, result = failure.tracks, failure.result
     scene = Scene(tracks=tracks, road=road, provenance=Provenance(dataset="generated", recording=failure.id))
     roles = {str(i): "other" for i in tracks.ids}

@@ -71,7 +71,9 @@ def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple
 def _board_page(results: Results, info: MetricInfo, profile: str | None, real: Collection[str]) -> Page:
     t0, title = results.selection.t0, info.title.replace("$", "")
     unit = f" [{info.unit}]" if info.unit else ""
-    places = sorted({(d, n) for d, _, n in results.scores}, key=lambda p: (order_datasets([*_datasets(results)]).index(p[0]), p[1]))
+    places = sorted(
+        {(d, n) for d, _, n in results.scores}, key=lambda p: (order_datasets([*_datasets(results)]).index(p[0]), p[1])
+    )
     rows = [row for dataset, n in places for row in _ranked(results, info, dataset, n, real)]
     table = Table(
         title="",
@@ -91,14 +93,14 @@ def _board_page(results: Results, info: MetricInfo, profile: str | None, real: C
     )
 
 
-def _ranked(results: Results, info: MetricInfo, dataset: str, n: int, real: Collection[str]) -> Iterator[tuple[Entry, ...]]:
+def _ranked(
+    results: Results, info: MetricInfo, dataset: str, n: int, real: Collection[str]
+) -> Iterator[tuple[Entry, ...]]:
     """Models of one dataset and input length, best first."""
     scores = {m: s for (d, m, k), s in results.scores.items() if (d, k) == (dataset, n)}
     means = {m: _mean(s.value) for m, s in scores.items()}
     worst = -math.inf
-    ordered = sorted(
-        order_models(scores), key=lambda m: -(info.orient(means[m]) if math.isfinite(means[m]) else worst)
-    )
+    ordered = sorted(order_models(scores), key=lambda m: -(info.orient(means[m]) if math.isfinite(means[m]) else worst))
     best = ordered[0] if ordered and math.isfinite(means[ordered[0]]) else None
     best_critical = max(
         (m for m in scores if math.isfinite(scores[m].critical)),
@@ -177,7 +179,9 @@ def drop_blocks(drops: Sequence[Mapping[str, Any]]) -> list[Block]:
     """What became of the candidate gaps: kept or why not."""
     if not drops:
         return [Paragraph(text="This store keeps no counts of dropped candidates.")]
-    reasons = [r for r in dict.fromkeys(r for d in drops for r in d["dropped"]) if any(d["dropped"].get(r) for d in drops)]
+    reasons = [
+        r for r in dict.fromkeys(r for d in drops for r in d["dropped"]) if any(d["dropped"].get(r) for d in drops)
+    ]
     names = [f"{dataset_title(d['dataset'])}, {d['choice']}, n_I {d['num_input']}" for d in drops]
     counts = [[d["num_accepted"], d["num_rejected"], *(d["dropped"].get(r, 0) for r in reasons)] for d in drops]
     parts = ["accepted", "rejected", *(r.replace("_", " ") for r in reasons)]
@@ -262,7 +266,6 @@ def _caption(results: Results, info: MetricInfo) -> str:
     return " ".join(sentences)
 
 
-
 def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection[str]) -> list[Block]:
     """The best model of every leaderboard, with a link to it; then the paper's tables that can be filled."""
     rows: list[tuple[Entry, ...]] = []
@@ -276,7 +279,9 @@ def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection
         for row in winners:
             tied = ties[row[0].text, row[1].text]
             shown = ", ".join(tied[:4]) + (f" and {len(tied) - 4} more" if len(tied) > 4 else "")
-            rows.append((Entry(text=page.title, link=page.file), *row[:2], row[3], row[4], row[5], Entry(text=shown or "–")))
+            rows.append(
+                (Entry(text=page.title, link=page.file), *row[:2], row[3], row[4], row[5], Entry(text=shown or "–"))
+            )
     columns = ("leaderboard", "dataset", "n_I", "best model", "mean", "95 % interval", "not significantly worse")
     table = Table(
         title="Leaders",

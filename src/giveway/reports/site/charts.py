@@ -59,7 +59,9 @@ def curves(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:
     for k, line in enumerate(lines):
         for run in _runs(line):
             points = " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in run)
-            parts.append(f'<polyline class="s{k % SERIES}" points="{points}"><title>{html.escape(line.name)}</title></polyline>')
+            parts.append(
+                f'<polyline class="s{k % SERIES}" points="{points}"><title>{html.escape(line.name)}</title></polyline>'
+            )
     drawing = frame.render(parts, f"{y_title} against {x_title}, {len(lines)} curves")
     return drawing + legend([n.name for n in lines])
 
@@ -99,7 +101,8 @@ def legend(names: Sequence[str], colors: Sequence[str] | None = None) -> str:
     """Colors and what they stand for."""
     chosen = colors or [f"s{k % SERIES}" for k in range(len(names))]
     items = "".join(
-        f'<span><svg viewBox="0 0 12 12"><rect class="{chosen[k]}" width="12" height="12"/></svg>{html.escape(n)}</span>'
+        f'<span><svg viewBox="0 0 12 12"><rect class="{chosen[k]}" width="12" height="12"/></svg>'
+        f"{html.escape(n)}</span>"
         for k, n in enumerate(names)
     )
     return f'<p class="legend">{items}</p>'
@@ -127,13 +130,14 @@ class _Frame:
             axes.append(f'<line class="grid" x1="{self.x(t):.1f}" x2="{self.x(t):.1f}" y1="{TOP}" y2="{bottom}"/>')
             axes.append(f'<text x="{self.x(t):.1f}" y="{bottom + 17}" text-anchor="middle">{t:.6g}</text>')
         for t in self.y_ticks:
-            axes.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(t):.1f}" y2="{self.y(t):.1f}"/>')
+            axes.append(
+                f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(t):.1f}" y2="{self.y(t):.1f}"/>'
+            )
             axes.append(f'<text x="{LEFT - 7}" y="{self.y(t) + 4:.1f}" text-anchor="end">{t:.6g}</text>')
         center = (LEFT + WIDTH - RIGHT) / 2
         axes.append(f'<text x="{center}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(self.x_title)}</text>')
-        axes.append(
-            f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle">{html.escape(self.y_title)}</text>'
-        )
+        upright = f'transform="translate(14 {middle}) rotate(-90)" text-anchor="middle"'
+        axes.append(f"<text {upright}>{html.escape(self.y_title)}</text>")
         return (
             f'<svg role="img" aria-label="{html.escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
             f"{''.join(axes)}{''.join(parts)}</svg>"

@@ -208,11 +208,17 @@ class Sources:
 
     Attributes:
         drive_replay: log folder to replay document, or None.
+        cell_replays: key of a cell to a function that makes its replay document, most interesting first.
+        generated: numbers of generated traffic, see :mod:`giveway.reports.site.generated`; None elsewhere.
         sample_replays: dataset to (sample id to a function that makes its replay document).
         drops: one entry per dataset, prediction time and input length: what became of the candidates.
     """
 
     drive_replay: Callable[[Any], Mapping[str, Any] | None] | None = None
+    cell_replays: Mapping[str, Callable[[], Mapping[str, Any]]] = field(
+        default_factory=dict[str, Callable[[], Mapping[str, Any]]]
+    )
+    generated: Mapping[str, Any] | None = None
     sample_replays: Mapping[str, Mapping[str, Callable[[], Mapping[str, Any]]]] = field(
         default_factory=dict[str, Mapping[str, Callable[[], Mapping[str, Any]]]]
     )

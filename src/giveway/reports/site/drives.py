@@ -64,8 +64,8 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     planner = summary.get("planner") or {}
     cases = rows[0].get("cases") if rows else 0
     caption = (
-        f"{cases} cases, planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. ≈: the "
-        "paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
+        f"{cases} cases, planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
+        "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
         f"{str(summary.get('note', '')).capitalize()}."
     )
     blocks: list[Block] = [
@@ -105,7 +105,10 @@ def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ..
         Entry(text="" if rank is None else str(rank), order=math.nan if rank is None else float(rank)),
         Entry(text=row["name"]),
         value_entry(row.get("score"), mark=mark),
-        Entry(text="–" if low is None else f"{number(low, 2)} to {number(high, 2)}", order=math.nan if low is None else low),
+        Entry(
+            text="–" if low is None else f"{number(low, 2)} to {number(high, 2)}",
+            order=math.nan if low is None else low,
+        ),
         *(value_entry(row.get(name)) for name, _ in TERMS[1:]),
         _count(row.get("n_col"), bad=True),
         _count(row.get("n_col_at_fault"), bad=True),
@@ -151,7 +154,9 @@ def _differences(summary: Mapping[str, Any]) -> list[Block]:
         return []
     caption = "Paired differences with 95 % intervals over cases; underlined where the interval excludes zero."
     heads = ("difference", *(title for _, title in TERMS))
-    return [Table(title="Differences", columns=heads, rows=rows, numeric=frozenset(range(1, len(heads))), caption=caption)]
+    return [
+        Table(title="Differences", columns=heads, rows=rows, numeric=frozenset(range(1, len(heads))), caption=caption)
+    ]
 
 
 def _difference(found: Mapping[str, float | None] | None) -> Entry:
@@ -178,11 +183,18 @@ def _scatter(summary: Mapping[str, Any]) -> list[Block]:
                 )
             )
     if len(points) < 2:
-        return [Paragraph(text="Open loop against closed loop needs at least two predictors with a displacement error.")]
+        return [
+            Paragraph(text="Open loop against closed loop needs at least two predictors with a displacement error.")
+        ]
     agreement = summary.get("open_loop_agreement") or {}
     rank = agreement.get("spearman")
-    caption = "Mean displacement error of the predictions against the score of the drive, with its 95 % interval over cases."
+    caption = (
+        "Mean displacement error of the predictions against the score of the drive, with its 95 % interval over cases."
+    )
     if rank is not None:
-        caption += f" Rank agreement (Spearman, smaller error with better drive): {rank:.2f} over {agreement['predictors']} predictors."
-    svg = scatter(points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better")
+        count = agreement["predictors"]
+        caption += f" Rank agreement (Spearman, smaller error with better drive): {rank:.2f}, {count} predictors."
+    svg = scatter(
+        points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better"
+    )
     return [Chart(title="Open loop against closed loop", svg=svg, caption=caption)]

@@ -25,7 +25,7 @@ POLICY = (
     "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""Pages load their own files and nothing else. ``file:`` is for pages opened from disk, where 'self' may match nothing."""
+"""Pages load their own files and nothing else; ``file:`` is for pages on disk, where 'self' may match nothing."""
 TIED = '<abbr title="not significantly worse than the best">≈</abbr>'
 
 
@@ -138,8 +138,8 @@ def _table(table: Table, number: int) -> str:
     filters = f' data-filters="{" ".join(map(str, table.filters))}"' if table.filters else ""
     return (
         f'{_heading(table.title)}<div class="scroll" tabindex="0" role="region" aria-label="{_e(table.title)}">'
-        f'<table id="table-{number}" class="sortable"{filters}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        f"</div>{_caption(table.caption, 'p')}"
+        f'<table id="table-{number}" class="sortable"{filters}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{_caption(table.caption, 'p')}"
     )
 
 

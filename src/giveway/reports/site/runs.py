@@ -14,6 +14,7 @@ from giveway.reports.citations import citations_for
 from giveway.reports.site import benchmarks, drives, stores
 from giveway.reports.site.browsing import KEY_DIGITS, script, table_data
 from giveway.reports.site.content import Block, Limits, Page, Paragraph, Reference, Section, Sources
+from giveway.reports.site.generated import generated_blocks
 from giveway.runs.index import collect, status
 from giveway.runs.store import Store
 from giveway.sim.log_files import logs_below
@@ -21,6 +22,7 @@ from giveway.sim.log_files import logs_below
 Files = Iterator[tuple[str, str | bytes]]
 Replay = Callable[[], Mapping[str, Any]]
 TITLES = {"gaps": "Gap acceptance", "drive": "Closed loop", "generate": "Generated traffic"}
+CELL_NAMES = {"drive": "Cases", "generate": "Tests"}
 SHORT_KEY = 8
 """Digits of a cell's key at the end of the name of its log folder."""
 
@@ -54,15 +56,18 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
     cells = stores.cells_of(tidy)
     kind = str(tidy["kind"][0]) if tidy.height else _planned_kind(store)
     parts = _Parts(components=[f"command:{kind}"])
-    sampled = stores.sample_tables(store, cells, limits)
+    sampled = [] if kind == "generate" else stores.sample_tables(store, cells, limits)
     if kind == "gaps":
         _gaps(parts, store, tidy, sampled, sources)
     elif kind == "drive":
         _drive(parts, root, tidy, cells.keys, sources, limits)
+    elif kind == "generate" and sources.generated is not None:
+        parts.overview += generated_blocks(sources.generated)
     else:
         parts.overview.append(Paragraph(text=f"Cells of kind {kind!r}; every one of them is on the page of cells."))
+    _cell_replays(parts, sources, limits)
     failures = stores.failures_page(state.failures, state)
-    pages = [*parts.pages, stores.cells_page(cells, title="Cases" if kind == "drive" else "Cells")]
+    pages = [*parts.pages, stores.cells_page(cells, title=CELL_NAMES.get(kind, "Cells"))]
     pages += [*([failures] if failures else []), stores.provenance_page(store)]
     heading = TITLES.get(kind, kind.capitalize()) + (f" ({title})" if title else "")
     facts = stores.status_facts(state, cells)
@@ -146,7 +151,7 @@ def _trainings(store: Store, tidy: pl.DataFrame) -> dict[str, list[Mapping[str, 
     found: dict[str, list[Mapping[str, float | None]]] = {}
     for row in firsts.iter_rows(named=True):
         try:
-            training = store.read_record(row["key"])["info"].get("training")
+            training = store.read_record(row["key"])["info"].get("learning_curve")
         except GivewayError:
             continue
         if training:
@@ -154,9 +159,7 @@ def _trainings(store: Store, tidy: pl.DataFrame) -> dict[str, list[Mapping[str, 
     return found
 
 
-def _drive(
-    parts: _Parts, root: Path, tidy: pl.DataFrame, keys: list[str], sources: Sources, limits: Limits
-) -> None:
+def _drive(parts: _Parts, root: Path, tidy: pl.DataFrame, keys: list[str], sources: Sources, limits: Limits) -> None:
     summary = drives.read_summary(root)
     if summary is None:
         parts.overview.append(Paragraph(text="No summary beside this store yet; run giveway drive run again."))
@@ -170,14 +173,26 @@ def _drive(
         return
     by_short = {key[:SHORT_KEY]: key for key in keys}
     order = _worst_first(tidy)
-    logs = [(by_short[log.name[-SHORT_KEY:]], log) for log in logs_below(root / "logs") if log.name[-SHORT_KEY:] in by_short]
+    logs = [
+        (by_short[log.name[-SHORT_KEY:]], log) for log in logs_below(root / "logs") if log.name[-SHORT_KEY:] in by_short
+    ]
     logs.sort(key=lambda pair: order.get(pair[0], 0.0))
     for key, log in logs[: limits.replays]:
         parts.replays[key] = _replay(make, log)
     if len(logs) > limits.replays:
         parts.overview.append(
-            Paragraph(text=f"{limits.replays} of {len(logs)} drives can be watched here, collisions first; see --replays.")
+            Paragraph(
+                text=f"{limits.replays} of {len(logs)} drives can be watched here, collisions first; see --replays."
+            )
         )
+
+
+def _cell_replays(parts: _Parts, sources: Sources, limits: Limits) -> None:
+    for key, replay in list(sources.cell_replays.items())[: limits.replays]:
+        parts.replays[key] = replay
+    if len(sources.cell_replays) > limits.replays:
+        text = f"{limits.replays} of {len(sources.cell_replays)} failures can be watched here, those that count first."
+        parts.overview.append(Paragraph(text=f"{text} See --replays."))
 
 
 def _replay(make: Callable[[Any], Mapping[str, Any] | None], log: Path) -> Replay:

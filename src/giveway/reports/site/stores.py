@@ -159,7 +159,11 @@ def status_facts(status: Status, cells: Cells) -> tuple[tuple[str, str], ...]:
     """Counts for the overview."""
     facts = [("cells done", f"{cells.frame.height:,}")]
     if status.total > cells.frame.height or status.failed:
-        facts += [("asked for", f"{status.total:,}"), ("failed", f"{status.failed:,}"), ("missing", f"{status.missing:,}")]
+        facts += [
+            ("asked for", f"{status.total:,}"),
+            ("failed", f"{status.failed:,}"),
+            ("missing", f"{status.missing:,}"),
+        ]
     if status.running:
         facts.append(("state", "a run is active"))
     return tuple(facts)

@@ -31,9 +31,9 @@ from giveway.reports.site.content import (
 )
 
 METHODS = (
-    "Intervals: 95 %, percentile bootstrap over raters and clips together. Agreement is reported, but it is not evidence "
-    "of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with published "
-    "values only."
+    "Intervals: 95 %, percentile bootstrap over raters and clips together. Agreement is reported, but it is not "
+    "evidence of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with "
+    "published values only."
 )
 
 
@@ -104,9 +104,19 @@ def _results(heading: str, results: Mapping[str, Any], options: Sequence[str]) -
     conditions = results["conditions"]
     title = f"{heading}: {results['num_raters']} raters, {results['num_ratings']} ratings"
     names = [c["condition"] for c in conditions]
-    bars = stacked_bars(names, list(options), [c["counts"] for c in conditions], what="Ratings per condition", ordered=True)
+    bars = stacked_bars(
+        names, list(options), [c["counts"] for c in conditions], what="Ratings per condition", ordered=True
+    )
     blocks: list[Block] = [Chart(title=title, svg=bars)]
-    columns = ("condition", "clips", "ratings", "mean rating", "95 % interval", "share realistic", "95 % interval of share")
+    columns = (
+        "condition",
+        "clips",
+        "ratings",
+        "mean rating",
+        "95 % interval",
+        "share realistic",
+        "95 % interval of share",
+    )
     rows = tuple(
         (
             Entry(text=c["condition"]),
@@ -130,7 +140,9 @@ def _results(heading: str, results: Mapping[str, Any], options: Sequence[str]) -
             for d in results["differences"]
         )
         heads = ("difference", "of means", "mixed model [logit]")
-        blocks.append(Table(title="", columns=heads, rows=rows, numeric=frozenset({1, 2}), caption=results["model_note"]))
+        blocks.append(
+            Table(title="", columns=heads, rows=rows, numeric=frozenset({1, 2}), caption=results["model_note"])
+        )
     blocks.append(_agreement(results))
     return blocks
 

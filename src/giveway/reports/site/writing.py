@@ -24,7 +24,9 @@ EXPORT = re.compile(r"^export ", re.MULTILINE)
 Progress = Callable[[int, str], None]
 
 
-def write_site(out: Path, sections: Sequence[Section], *, title: str, bibtex: str, progress: Progress | None = None) -> int:
+def write_site(
+    out: Path, sections: Sequence[Section], *, title: str, bibtex: str, progress: Progress | None = None
+) -> int:
     """Write all pages and files; an older site in the same folder is replaced at the end.
 
     Args:
@@ -103,7 +105,8 @@ def first_page(sections: Sequence[Section], title: str) -> Page:
             title="",
             columns=("results", "kind", "what there is"),
             rows=tuple(
-                (Entry(text=s.title, link=f"{s.id}/index.html"), Entry(text=s.kind), Entry(text=s.lead)) for s in sections
+                (Entry(text=s.title, link=f"{s.id}/index.html"), Entry(text=s.kind), Entry(text=s.lead))
+                for s in sections
             ),
         )
     ]

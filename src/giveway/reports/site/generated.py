@@ -1,0 +1,67 @@
+"""Generated traffic as a section: what every campaign found, how real its cars moved, which kinds of failures.
+
+Taken from plain values, one mapping per campaign: ``label``, ``measures``, ``realism``, ``kinds`` (kind to failures and
+failures that count).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from giveway.reports.site.charts import stacked_bars
+from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, value_entry
+
+HEADLINE = "avoidable_at_fault_rate"
+NOTE = "Only failures that are the ego's fault and that a careful driver would have avoided count."
+
+
+def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Numbers of all campaigns side by side.
+
+    Args:
+        document: ``campaigns``; ``titles`` and ``realism_titles``, name to heading; ``reference``, what the motion was
+            compared with, or None.
+    """
+    campaigns: Sequence[Mapping[str, Any]] = document["campaigns"]
+    blocks: list[Block] = [Paragraph(text=NOTE)]
+    blocks.append(_table("Effect, plausibility and diversity", campaigns, "measures", document["titles"]))
+    kinds = list(dict.fromkeys(kind for c in campaigns for kind in c["kinds"]))
+    if kinds:
+        names = [c["label"] for c in campaigns]
+        counts = [[c["kinds"].get(kind, (0, 0))[0] for kind in kinds] for c in campaigns]
+        chart = stacked_bars(names, [k.replace("_", " ") for k in kinds], counts, what="Kinds of failures")
+        blocks.append(Chart(title="Kinds of failures", svg=chart))
+        blocks.append(_kinds(campaigns, kinds))
+    if document.get("reference"):
+        table = _table("Realism", campaigns, "realism", document["realism_titles"])
+        blocks += [table, Paragraph(text=f"Compared with {document['reference']}; a smaller distance is closer.")]
+    return blocks
+
+
+def _table(title: str, campaigns: Sequence[Mapping[str, Any]], part: str, titles: Mapping[str, str]) -> Table:
+    columns = ("measure", *(c["label"] for c in campaigns))
+    rows = tuple(
+        (Entry(text=heading, mark="best" if name == HEADLINE else ""), *(_number(c[part].get(name)) for c in campaigns))
+        for name, heading in titles.items()
+    )
+    return Table(title=title, columns=columns, rows=rows, numeric=frozenset(range(1, len(columns))))
+
+
+def _kinds(campaigns: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> Table:
+    columns = ("kind", *(f"{c['label']}: failures / that count" for c in campaigns))
+    rows = tuple(
+        (Entry(text=kind.replace("_", " ")), *(_pair(c["kinds"].get(kind, (0, 0))) for c in campaigns))
+        for kind in kinds
+    )
+    return Table(title="", columns=columns, rows=rows, numeric=frozenset(range(1, len(columns))))
+
+
+def _pair(counts: Sequence[int]) -> Entry:
+    return Entry(text=f"{counts[0]} / {counts[1]}", order=float(counts[0]))
+
+
+def _number(value: float | None) -> Entry:
+    whole = value is not None and math.isfinite(value) and value == int(value) and abs(value) >= 2
+    return value_entry(value, 0 if whole else 3)
