@@ -117,7 +117,7 @@ def cheap(name):
         from giveway.models.commotions.fitting.fit import FitOptions
         from giveway.models.commotions.fitting.search import Budget
 
-        return replace(recipe, options=FitOptions(budgets=[Budget(initial=8, further=8)] * recipe.config.stages))
+        return replace(recipe, options=FitOptions(budgets=[Budget(initial=4, further=2)] * recipe.config.stages))
     if name.startswith("TPP"):
         return replace(recipe, config=replace(recipe.config, epochs=2))
     return recipe

@@ -21,7 +21,7 @@ DRAW = "run_evaluations:draw"
 
 
 class Saboteur(threading.Thread):
-    """Kills a worker now and then and starts another; kills the scheduler once so many cells are done."""
+    """Kills a worker after some more cells, again and again, and starts another; then the scheduler."""
 
     def __init__(self, cluster: LoopbackCluster, store: Path, *, scheduler_at: int | None, seed: int) -> None:
         super().__init__(daemon=True)
@@ -30,15 +30,20 @@ class Saboteur(threading.Thread):
         self.killed_workers = 0
 
     def run(self) -> None:
-        while not self.over.wait(self.chance.uniform(1.0, 4.0)):
-            done = len(list(self.store.glob("cells/*/*.json")))
+        next_kill = self._done() + self.chance.randint(10, 30)
+        while not self.over.wait(self.chance.uniform(0.02, 0.2)):
+            done = self._done()
             if self.scheduler_at is not None and done >= self.scheduler_at:
                 self.cluster.kill_scheduler()
                 return
-            if done and len(self.cluster.workers) > 1:
+            if done >= next_kill:
+                next_kill = done + self.chance.randint(20, 50)
                 self.cluster.kill_worker(self.chance.randrange(len(self.cluster.workers)))
                 self.cluster.start_workers(1)
                 self.killed_workers += 1
+
+    def _done(self) -> int:
+        return len(list(self.store.glob("cells/*/*.json")))
 
 
 @pytest.mark.slow
@@ -58,7 +63,7 @@ def test_killing_workers_and_schedulers_at_random_changes_nothing(
                     function=DRAW,
                     store=place,
                     executor=DaskExecutor(at_scheduler(cluster.address), max_attempts=10),
-                    settings={"pause_s": 0.1},
+                    settings={"pause_s": 0.05},
                     rerun="failed",
                 )
                 assert summary.ok, summary.failures[0].message
