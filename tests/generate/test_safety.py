@@ -106,7 +106,7 @@ def test_calm_driving_is_more_natural_than_wild_driving():
 
 def test_a_prior_survives_its_file_and_nonsense_is_refused(tmp_path):
     scene = worlds.straight(num_cars=8, duration_s=20.0)
-    fitted = fit_prior([scene])
+    fitted = fit_prior([scene, scene])
     save_prior(fitted, tmp_path / "prior.json")
     loaded = load_prior(tmp_path / "prior.json")
     assert loaded.median == pytest.approx(fitted["median"])
