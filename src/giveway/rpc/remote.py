@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from giveway.models.motion.protocol import (
     TrajectoryPredictorInfo,
 )
 from giveway.rpc.exchange import Exchange
-from giveway.rpc.wire import request_of, track_ids
+from giveway.rpc.wire import Request, request_of, track_ids
 from giveway.sim.cases import Case
 
 
@@ -37,15 +38,13 @@ class RemotePredictor:
 
     def predict(self, inputs: MotionInputs) -> MotionPrediction:
         """One fetch and one push per row; rows without an answer say why."""
-        requests = [
-            request_of(
-                inputs,
-                row,
-                track_ids({inputs.car_ids[row], *filter(None, inputs.others_ids[row])}),
-                self._sites[inputs.case_ids[row]],
-            )
-            for row in range(inputs.num_requests)
-        ]
+        requests: list[Request] = []
+        made: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in range(inputs.num_requests):
+            case = inputs.case_ids[row]
+            numbers = track_ids({inputs.car_ids[row], *filter(None, inputs.others_ids[row])})
+            known = made.setdefault((case, int(inputs.tick[row])), {})
+            requests.append(request_of(inputs, row, numbers, self._sites[case], known))
         nothing = np.zeros((1, FUTURE_STEPS, STATE_SIZE)), np.ones(1)
         answers = self._exchange.ask(requests)
         stacked = stack_rows(

@@ -63,7 +63,9 @@ def track_ids(ids: Iterable[str]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names, 1)}
 
 
-def request_of(inputs: MotionInputs, row: int, numbers: Mapping[str, int], site: str) -> Request:
+def request_of(
+    inputs: MotionInputs, row: int, numbers: Mapping[str, int], site: str, made: dict[str, Any] | None = None
+) -> Request:
     """The message that asks for one row of the inputs.
 
     Args:
@@ -71,24 +73,35 @@ def request_of(inputs: MotionInputs, row: int, numbers: Mapping[str, int], site:
         row: which one.
         numbers: identifier to number on the wire.
         site: name of the map.
+        made: trajectories of cars of the same case and tick, by identifier; filled here and used again.
     """
     car = inputs.car_ids[row]
     assert inputs.age_ticks is not None
-    ages = inputs.age_ticks[row]
+    ages, known = inputs.age_ticks[row].tolist(), {} if made is None else made
+    present = np.isfinite(inputs.others[row, :, -1, 0]).tolist()
     response = FetchEnvResponse(resp_code=OK, msg="predict my_traj", map_name=site)
-    _fill(response.my_traj, inputs.history[row], inputs.size[row], numbers[car], int(ages[0]))
+    if car not in known:
+        known[car] = _trajectory(inputs.history[row], inputs.size[row], numbers[car], ages[0])
+    response.my_traj.CopyFrom(known[car])
+    others: list[Any] = []
     for other, name in enumerate(inputs.others_ids[row]):
-        if name and not np.isnan(inputs.others[row, other, -1, 0]):
+        if not name or not present[other]:
+            continue
+        if name not in known:
             history, size = inputs.others[row, other], inputs.others_size[row, other]
-            _fill(response.other_trajs.add(), history, size, numbers[name], int(ages[1 + other]))
+            known[name] = _trajectory(history, size, numbers[name], ages[1 + other])
+        others.append(known[name])
+    response.other_trajs.extend(others)
     case, tick = inputs.case_ids[row], int(inputs.tick[row])
     return Request(case=case, car=car, tick=tick, track_id=numbers[car], response=response)
 
 
-def _fill(trajectory: Any, history: FloatArray, size: FloatArray, track_id: int, age: int) -> None:
+def _trajectory(history: FloatArray, size: FloatArray, track_id: int, age: int) -> Any:
+    """The message of a car's last ten states."""
+    trajectory = Trajectory()
     length, width = size.tolist()
-    frames = np.maximum(np.arange(age - HISTORY_STEPS + 1, age + 1), 0).tolist()
-    for frame, (x, y, vx, vy, heading) in zip(frames, history.tolist(), strict=True):
+    for back, (x, y, vx, vy, heading) in enumerate(history.tolist(), 1 - HISTORY_STEPS):
+        frame = max(age + back, 0)
         trajectory.state.add(
             track_id=track_id,
             frame_id=frame,
@@ -102,6 +115,7 @@ def _fill(trajectory: Any, history: FloatArray, size: FloatArray, track_id: int,
             length=length,
             width=width,
         )
+    return trajectory
 
 
 def idle_response(*, compat: bool, msg: str = "no car waits for a prediction") -> Any:
@@ -136,9 +150,9 @@ def prediction_of(push: Any, track_id: int) -> tuple[FloatArray, FloatArray]:
     for k, mode in enumerate(push.pred_trajs):
         if len(mode.state) != FUTURE_STEPS:
             raise ProtocolError(f"mode {k} has {len(mode.state)} states, {FUTURE_STEPS} are needed")
-        foreign = next((s.track_id for s in mode.state if s.track_id != track_id), None)
-        if foreign is not None:
-            raise ProtocolError(f"mode {k} is about car {foreign}, but car {track_id} was asked for")
+        foreign = {s.track_id for s in mode.state} - {track_id}
+        if foreign:
+            raise ProtocolError(f"mode {k} is about car {min(foreign)}, but car {track_id} was asked for")
         states[k] = [(s.x, s.y, s.vx, s.vy, s.psi_rad) for s in mode.state]
     probability = np.array(push.probability, dtype=np.float64)
     (fault,) = row_faults(states[None], probability[None])
