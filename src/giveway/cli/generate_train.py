@@ -50,7 +50,7 @@ def train(
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     config, run = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
-    from giveway.generate.campaign.cutting_in import CutInDriver
+    from giveway.generate.campaign.cutting_in import CutInDriver, cut_in_against
     from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
     from giveway.generate.learning.session import TrainingPlan
     from giveway.generate.policies import world_name
@@ -84,7 +84,7 @@ def train(
             world=world_name(settings),
             made={"world": settings.as_dict(), "algorithm": config.algorithm},
             evaluate=policy_evaluation(settings, seed=seed),
-            demonstrator=CutInDriver() if warm_steps else None,
+            demonstrator=CutInDriver(cut_in_against(ego)) if warm_steps else None,
             on_tick=on_tick,
             on_round=on_round,
             max_rounds=max_rounds,

@@ -1,4 +1,5 @@
 import numpy as np
+
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.policy import load_policy
 from giveway.generate.learning.session import TrainingPlan, run_training

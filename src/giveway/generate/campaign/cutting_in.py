@@ -22,8 +22,6 @@ from giveway.sim.free_motion import SPEED
 
 CAR_LENGTH_M, TOUCH_M, NEAR_PATH_M = 4.5, 1.9, 2.15
 LANE_M = 3.5
-SWITCH_M = 8.0
-"""Another car takes over when it is better placed by so much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +45,15 @@ class CutIn:
     last_side: float = 0.21
 
 
+AGAINST_IDM = CutIn(slower_mps=5.0, gap_m=0.4, side=0.25, late_s=0.3, ahead_m=22.0, last_side=0.7)
+"""A planner that reacts at once, but only to what is on its path: drift over slowly, dash at the end."""
+
+
+def cut_in_against(ego: str) -> CutIn:
+    """The manoeuvre that worked best against a planner in random draws; the one for the default planner for others."""
+    return AGAINST_IDM if ego == "idm" else CutIn()
+
+
 class CutInDriver:
     """One car cuts in, the others drive as usual; for worlds with lateral actions.
 
@@ -59,37 +66,30 @@ class CutInDriver:
 
     def __init__(self, how: CutIn | None = None) -> None:
         self.how = how or CutIn()
-        self._who: IntArray = np.zeros(0, dtype=np.int64)
 
     def begin(self, worlds: Worlds, scenes: Scenes, seeds: Sequence[int], genes: FloatArray) -> None:
-        """Nobody has been chosen yet."""
-        self._who = np.zeros(0, dtype=np.int64)
+        """Nothing to prepare."""
 
     def act(self, worlds: Worlds, observations: NDArray[np.float32], step: int) -> FloatArray:
         """Ordinary driving, except for the car whose turn it is."""
         return self(worlds, observations)
 
     def __call__(self, worlds: Worlds, observations: NDArray[np.float32]) -> FloatArray:
-        """As :meth:`act`; keeps no other state than whose turn it is."""
+        """As :meth:`act`; a function of where everybody is now, so that it can be cloned."""
         where = places(worlds)
         along, across = where[..., 0], where[..., 1]
         usual = np.asarray(worlds.natural_actions(), dtype=np.float64)
-        self._choose(along, across)
-        rows = np.arange(len(along))
+        rows, who = np.arange(len(along)), self._turn(along, across)
         actions = usual.copy()
         wanted = self._wanted(worlds, along, across, usual)
-        actions[rows, self._who] = wanted[rows, self._who]
+        actions[rows, who] = wanted[rows, who]
         return actions
 
-    def _choose(self, along: FloatArray, across: FloatArray) -> None:
+    def _turn(self, along: FloatArray, across: FloatArray) -> IntArray:
+        """(W,) the car that is best placed."""
         beside = np.abs(np.abs(across) / LANE_M - 1.0)
         cost = np.abs(along - self.how.ahead_m) + 6.0 * beside + np.where(along < -5.0, 10.0, 0.0)
-        best = cost.argmin(axis=1)
-        if len(self._who) != len(cost):
-            self._who = best
-            return
-        current = cost[np.arange(len(cost)), self._who]
-        self._who = np.where(current > cost.min(axis=1) + SWITCH_M, best, self._who)
+        return cost.argmin(axis=1)
 
     def _wanted(self, worlds: Worlds, along: FloatArray, across: FloatArray, usual: FloatArray) -> FloatArray:
         how = self.how

@@ -86,7 +86,15 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
         driver = PolicyDriver(load_policy(Path(context.settings["policies"][params["policy"]])), method.name)
     else:
         driver = baseline(method.driver)
-    spec = CampaignSpec(search=method.search, perturb=method.perturb, budget=params["budget"], seed=params["seed"])
+    # Where nothing is learned from one generation to the next, all tests are one generation: the same tests, faster.
+    learns = method.perturb or method.search != "random"
+    spec = CampaignSpec(
+        search=method.search,
+        perturb=method.perturb,
+        budget=params["budget"],
+        generation=10 if learns else params["budget"],
+        seed=params["seed"],
+    )
     with limited_threads(1):
         tests = list(run_campaign(settings, driver, spec))
     results = [test.result if isinstance(test, Known) else test.known.result for test in tests]

@@ -1,0 +1,79 @@
+"""Methods over seeds, in the store that every run uses."""
+
+import pytest
+
+from giveway.generate.campaign.cutting_in import CutInDriver
+from giveway.generate.campaign.drivers import baseline
+from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.evaluation.methods import METHODS, methods_called
+from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
+from giveway.generate.evaluation.sanity import sanity_bands
+from giveway.generate.evaluation.training_measures import random_tests
+from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.runs import SerialExecutor, run
+
+SETTINGS = WorldSettings(road="straight", actions="lateral", steps=100)
+SETTINGS_LATTICE = WorldSettings(road="straight", actions="lateral", ego="lattice")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("protocol") / "B"
+    cells = protocol_cells(
+        methods_called(["no_attack", "random_search", "scripted"]),
+        settings=SETTINGS,
+        egos=["lattice"],
+        seeds=range(3),
+        budget=20,
+        policies={},
+    )
+    summary = run(cells, function=FUNCTION, store=folder, settings={"policies": {}}, executor=SerialExecutor())
+    assert summary.ok, summary.failures
+    return folder
+
+
+def test_every_method_has_a_value_per_seed(store):
+    found = measured(store)["lattice"]
+    assert {name: len(runs) for name, runs in found.items()} == {"no_attack": 3, "random_search": 3, "scripted": 3}
+    assert found["no_attack"] == [0.0, 0.0, 0.0]
+    assert min(found["scripted"]) > 0
+
+
+def test_one_method_is_compared_with_all_others(store):
+    found = comparisons(store, first="scripted")["lattice"]
+    assert [c.second for c in found] == ["no_attack", "random_search"]
+    assert all(c.a == 1.0 for c in found)
+
+
+def test_the_bands_say_what_holds(store):
+    (band,) = sanity_bands(store)
+    assert band.holds
+    assert band.value == 0.0
+    assert "no attack" in band.claim
+
+
+def test_the_scripted_car_makes_the_default_planner_fail_in_ways_that_count():
+    results = random_tests(Worlds(SETTINGS_LATTICE, n_worlds=48), CutInDriver(), seed=1)
+    counting = sum(r.counts for r in results)
+    assert counting >= 5
+    assert counting >= 0.8 * sum(r.failed for r in results)
+
+
+def test_what_happens_in_a_test_does_not_depend_on_the_others_beside_it():
+    worlds, few = Worlds(SETTINGS, n_worlds=4), Worlds(SETTINGS, n_worlds=2)
+    scenes, _ = worlds.space.sample(4, seed=2)
+    driver = baseline("random_actions")
+    together = drive_scenes(worlds, scenes, driver, seeds=[1, 2, 3, 4])
+    apart = drive_scenes(few, scenes.select(slice(2, 4)), driver, seeds=[3, 4])
+    for one, two in zip(together[2:], apart, strict=True):
+        assert one.record.tracks.xy.tobytes() == two.record.tracks.xy.tobytes()
+
+
+def test_world_settings_survive_their_way_through_a_cell():
+    assert settings_from(SETTINGS.as_dict()) == SETTINGS
+
+
+def test_methods_with_equal_learning_share_a_training():
+    assert METHODS["sandwich"].policy_name == METHODS["policy"].policy_name == "full"
+    names = {m.policy_name for m in METHODS.values() if m.is_trained}
+    assert names == {"full", "full-centralized-false", "full-cars-1-traffic-2", "full-reward-legacy"}
