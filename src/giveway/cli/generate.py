@@ -62,7 +62,7 @@ def run(
     SEARCHES.get(search)
     chosen: CarDriver
     if driver == "policy":
-        opened = open_policy(policy)
+        opened = open_policy(policy, ego)
         settings = settings_for(opened, road=road, ego=ego, cars=cars)
         chosen = PolicyDriver(opened)
     else:
@@ -74,7 +74,7 @@ def run(
     if driver == "policy":
         from giveway.generate.policies import world_name
 
-        open_policy(policy).check(
+        open_policy(policy, ego).check(
             cars=world.n_cars,
             observation=world.observation_size,
             action=world.action_size,

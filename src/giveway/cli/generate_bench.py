@@ -47,8 +47,8 @@ def bench(
 
     methods = methods_called(method or None)
     settings = WorldSettings(road=road, actions="lateral")
-    policies = _policies(methods, settings, policy, trainings, ego[0], train_steps, train_seeds)
-    methods = [m for m in methods if not m.is_trained or policies.get(m.policy_name)]
+    policies = _policies(methods, settings, policy, trainings, ego, train_steps, train_seeds)
+    methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
     failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
     _report(out, first, metric, failed, as_json=as_json)
 
@@ -70,7 +70,7 @@ def sanity(
 
     methods = methods_called(list(SANITY))
     settings = WorldSettings(road=road, actions="lateral")
-    policies = _policies(methods, settings, policy, None, ego[0], 0, 1)
+    policies = _policies(methods, settings, policy, None, ego, 0, 1)
     failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
     bands = sanity_bands(out)
     fine = not failed and all(band.holds for band in bands)
@@ -87,25 +87,26 @@ def _policies(
     settings: WorldSettings,
     policy: Path | None,
     trainings: Path | None,
-    ego: str,
+    egos: list[str],
     steps: int,
     seeds: int,
 ) -> dict[str, list[Path]]:
-    """Policy files by training name; methods whose policy cannot be had are left out."""
-    from importlib.resources import files
-
-    from giveway.generate.policies import SHIPPED
+    """Policy files by training name and planner; methods whose policy cannot be had are left out."""
+    from giveway.generate.policies import SHIPPED, shipped_file
 
     found: dict[str, list[Path]] = {}
     for method in methods:
         name = method.policy_name
-        if not method.is_trained or name in found:
-            continue
-        if name == "full" and (policy is not None or trainings is None):
-            path = policy or Path(str(files("giveway.generate").joinpath(SHIPPED)))
-            found[name] = [path / SHIPPED if path.is_dir() else path]
-        elif trainings is not None:
-            found[name] = [_trained(method, settings, trainings / f"{name}-{n}", ego, steps, n) for n in range(seeds)]
+        for ego in egos if method.is_trained else []:
+            key = f"{name}@{ego}"
+            if key in found:
+                continue
+            if name == "full" and (policy is not None or trainings is None):
+                path = shipped_file(ego) if policy is None else policy
+                found[key] = [path / SHIPPED if path.is_dir() else path]
+            elif trainings is not None:
+                folders = [trainings / f"{name}-{ego.replace(':', '-')}-{n}" for n in range(seeds)]
+                found[key] = [_trained(method, settings, folder, ego, steps, n) for n, folder in enumerate(folders)]
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 from giveway.core.errors import UsageError
@@ -10,26 +10,27 @@ from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.worlds import WorldSettings
 
 SHIPPED = "policy.safetensors"
-"""Made by ``giveway generate train``; see docs/generate/train.md for the command."""
+"""Trained against the default planner; see docs/generate/train.md for the command."""
+
+SHIPPED_FOR = {"idm": "policy_idm.safetensors"}
+"""Planners for which another one comes with the package."""
 
 
-def shipped_policy() -> Policy:
-    """The policy that comes with the package.
+def shipped_file(ego: str) -> Path:
+    """The policy that comes with the package for a planner.
 
     Raises:
         UsageError: the installation lacks it.
     """
-    with as_file(files("giveway.generate").joinpath(SHIPPED)) as path:
-        if not path.is_file():
-            raise UsageError(
-                "this installation has no trained policy", where=path, hint="giveway generate train --out P"
-            )
-        return load_policy(path)
+    path = Path(str(files("giveway.generate").joinpath(SHIPPED_FOR.get(ego, SHIPPED))))
+    if not path.is_file():
+        raise UsageError("this installation has no trained policy", where=path, hint="giveway generate train --out P")
+    return path
 
 
-def open_policy(path: Path | None) -> Policy:
-    """A policy file or training folder; the shipped one if None."""
-    return shipped_policy() if path is None else load_policy(path)
+def open_policy(path: Path | None, ego: str) -> Policy:
+    """A policy file or training folder; the shipped one for the planner if None."""
+    return load_policy(shipped_file(ego) if path is None else path)
 
 
 def world_name(settings: WorldSettings) -> str:

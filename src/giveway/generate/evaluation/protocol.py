@@ -50,13 +50,13 @@ def protocol_cells(
         egos: planners under test.
         seeds: of the campaigns.
         budget: tests per campaign.
-        policies: training name to policy files; seed n takes the n-th in turn.
+        policies: training name, or ``name@ego``, to policy files; seed n takes the n-th in turn.
     """
     cells: list[Cell] = []
     for method in methods:
         for ego in egos:
             for n, seed in enumerate(seeds):
-                files = policies.get(method.policy_name, ())
+                files = policies.get(f"{method.policy_name}@{ego}") or policies.get(method.policy_name, ())
                 policy = load_policy(files[n % len(files)]).fingerprint[:16] if files else ""
                 cells.append(
                     Cell(
