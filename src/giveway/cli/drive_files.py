@@ -74,8 +74,14 @@ def replay(
     found = [f for f in logs_below(folder) if case is None or f.name == case or f.name.rpartition("-")[0] == case]
     found = [f for f in found if predictor is None or f.parent.name == predictor]
     if not found:
+        wanted = " and ".join(
+            f"{what} {name}" for what, name in (("case", case), ("predictor", predictor)) if name is not None
+        )
         raise EmptySelectionError(
-            "no such log", where=folder, found=f"{len(logs_below(folder))} logs, none of case {case} and {predictor}"
+            "no such log",
+            where=folder,
+            found=f"{len(logs_below(folder))} logs" + (f", none of {wanted}" if wanted else ""),
+            hint="the folder given to giveway drive run as --out",
         )
     log = read_log(found[0])
     target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")

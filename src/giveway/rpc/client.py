@@ -32,7 +32,7 @@ from giveway.rpc.messages import (
     PushMyTrajectoryRequest,
     PushMyTrajectoryResponse,
 )
-from giveway.rpc.wire import BUSY, IDLE, OK, OVER, PROTOCOL, mode_of, states_of
+from giveway.rpc.wire import BUSY, IDLE, OK, OVER, PROTOCOL, mode_of
 
 try:
     import grpc
@@ -122,14 +122,15 @@ def inputs_of(response: Any, metadata: Mapping[str, str], roads: Mapping[str, La
         metadata: of the answer.
         roads: lane maps by site name, for predictors that want them.
     """
-    history, size, _ = states_of(response.my_traj)
-    others = [states_of(trajectory) for trajectory in response.other_trajs]
-    count = len(others)
+    cars = [response.my_traj, *response.other_trajs]
+    states = np.array([(s.x, s.y, s.vx, s.vy, s.psi_rad) for car in cars for s in car.state], dtype=np.float64)
+    states = states.reshape(len(cars), HISTORY_STEPS, STATE_SIZE)
+    sizes = np.array([(car.state[-1].length, car.state[-1].width) for car in cars], dtype=np.float64)
     return MotionInputs(
-        history=history[None],
-        size=size[None],
-        others=np.stack([o[0] for o in others])[None] if others else np.zeros((1, 0, HISTORY_STEPS, STATE_SIZE)),
-        others_size=np.stack([o[1] for o in others])[None] if others else np.zeros((1, count, 2)),
+        history=states[:1],
+        size=sizes[:1],
+        others=states[None, 1:],
+        others_size=sizes[None, 1:],
         road=((roads or {}).get(response.map_name),),
         origin_m=np.array(ORIGIN_M),
         case_ids=(metadata.get("giveway-case", ""),),

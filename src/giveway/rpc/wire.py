@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import FloatArray
 from giveway.core.errors import ProtocolError
 from giveway.models.motion.acceptance import MAX_MODES, row_faults
 from giveway.models.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
@@ -159,14 +159,6 @@ def prediction_of(push: Any, track_id: int) -> tuple[FloatArray, FloatArray]:
     if fault:
         raise ProtocolError(f"the prediction cannot be used: {fault}")
     return states, probability
-
-
-def states_of(trajectory: Any) -> tuple[FloatArray, FloatArray, IntArray]:
-    """(S, 5) states, (2,) size and (S,) frames of a trajectory, for clients."""
-    states = np.array([(s.x, s.y, s.vx, s.vy, s.psi_rad) for s in trajectory.state], dtype=np.float64)
-    last = trajectory.state[-1]
-    frames = np.array([s.frame_id for s in trajectory.state], dtype=np.int64)
-    return states, np.array([last.length, last.width]), frames
 
 
 def mode_of(states: FloatArray, track_id: int) -> Any:
