@@ -9,8 +9,8 @@ import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.progress import recording_progress
-from giveway.cli.roads import road_of
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.web.results.roads import road_of
 
 if TYPE_CHECKING:
     from giveway.sim.cases import Case

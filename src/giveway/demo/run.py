@@ -20,12 +20,13 @@ CHAPTERS: Registry[Chapter] = Registry(
         "gaps": "giveway.demo.gaps:chapter",
         "drive": "giveway.demo.drive:chapter",
         "study": "giveway.demo.study:chapter",
+        "report": "giveway.demo.report:chapter",
     },
     group="giveway.demo",
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "study")
+ORDER = ("recordings", "gaps", "drive", "study", "report")
 """The order in which they are told."""
 
 

@@ -76,4 +76,5 @@ def finite(value: Any) -> Any:
         return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [finite(v) for v in value]
-    return str(value)
+    as_list = getattr(value, "tolist", None)  # arrays and their scalars
+    return str(value) if as_list is None else finite(as_list())

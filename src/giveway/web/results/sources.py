@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveway.cli.output import jsonable
-from giveway.cli.roads import road_of
+from giveway.web.results.roads import road_of
 
 if TYPE_CHECKING:
     from giveway.core.maps.lanes import LaneMap
@@ -103,6 +103,7 @@ def study(root: Path, id: str, *, draws: int, database: str | None) -> Section:
     import polars as pl
 
     from giveway.core.errors import EmptySelectionError
+    from giveway.reports.site.browsing import finite
     from giveway.reports.site.content import Page, Paragraph, Section
     from giveway.reports.site.studies import study_section
     from giveway.study.analysis import analyze_study
@@ -113,7 +114,7 @@ def study(root: Path, id: str, *, draws: int, database: str | None) -> Section:
     opened = open_study(root, url=database)
     try:
         try:
-            analysis = jsonable(analyze_study(opened, draws=draws))
+            analysis = finite(asdict(analyze_study(opened, draws=draws)))
         except EmptySelectionError as error:
             page = Page(
                 file="index.html", title=opened.design.title, blocks=(Paragraph(text=str(error), warning=True),)

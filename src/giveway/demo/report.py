@@ -1,0 +1,29 @@
+"""Last chapter of the demo: one site of everything the other chapters left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from giveway.demo.chapter import Chapter, Section
+from giveway.reports.site.content import Limits
+from giveway.web.results.report import make_report
+
+FOLDER = "report"
+LIMITS = Limits(samples=40, replays=24)
+DRAWS = 500
+
+
+def _run(root: Path, seed: int) -> tuple[Section, ...]:
+    made = make_report(root, root / FOLDER, title="Demo", limits=LIMITS, draws=DRAWS)
+    kinds = ", ".join(f"{s.title}: {s.lead}" for s in made.sections)
+    return (
+        Section(
+            heading="Everything on one site",
+            text=f"Leaderboards, every cell, case and clip with its replay, provenance and citations. {kinds}.",
+            command=f"giveway report {root} --out {root / FOLDER}",
+            links=(("Open the site", Path(FOLDER) / "index.html"),),
+        ),
+    )
+
+
+chapter = Chapter(name="report", title="One report", run=_run)

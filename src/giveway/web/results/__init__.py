@@ -1,0 +1,1 @@
+"""Results of all applications as one static site."""
