@@ -30,6 +30,7 @@ CONNECT_S = 20.0
 LOOK_EVERY_S = 1.0
 """How often the list of workers is looked at; also how soon a lost worker is noticed."""
 
+COLLECT_S = 5.0
 WAIT_FOR_WORKERS_S = 300.0
 """A cluster that has no worker for this long is given up; queues of batch systems may need a longer wait."""
 
@@ -152,14 +153,31 @@ class _Session:
 
     def _outcome(self, task: _Task) -> Outcome:
         if task.future.status == "finished":
-            return task.future.result()
+            return self._collected(task)
         if task.future.status in ("cancelled", "lost"):
             self.crew.require_scheduler()
             return _gone(task)
-        error = task.future.exception()
+        try:
+            error = task.future.exception(timeout=CONNECT_S)
+        except Exception as caught:  # the worker left with the explanation
+            self.crew.require_scheduler()
+            error = caught
         if type(error).__name__ == "KilledWorker":
             return _gone(task)
         return lost(task.job, type(error).__name__, str(error), time.monotonic() - task.started)
+
+    def _collected(self, task: _Task) -> Outcome:
+        """The outcome, which stays with the worker until it is fetched and is lost if the worker dies before."""
+        while True:
+            try:
+                return task.future.result(timeout=COLLECT_S)
+            except TimeoutError:
+                self.crew.look(None)
+            except Exception:  # as many kinds as there are ways to lose a connection
+                self.crew.require_scheduler()
+                return _gone(task)
+            if task.worker not in self.crew.present:
+                return _gone(task)
 
     def _settle(self, task: _Task, outcome: Outcome) -> Iterator[Outcome]:
         self.control.running.pop(task.job.cell.key, None)
