@@ -73,7 +73,7 @@ def main() -> None:
         if arguments.keep:
             with arguments.keep.open("a") as file:
                 file.write(line + "\n")
-    rows = summarize(TYPICAL, runs)
+    rows = summarize(TYPICAL, runs, resolution=0.0 if arguments.together else 1 / arguments.points)
     best = [row for row in rows if row.name not in NOISE_PARAMETERS][:3]
     result = {
         "config": arguments.config,

@@ -51,20 +51,20 @@ def study(replicates, samples, points):
     ]
 
 
-def check(runs, widest):
-    best = [row for row in summarize(TRUTH, runs) if row.name not in NOISE_PARAMETERS][:3]
+def check(runs, widest, points):
+    best = [row for row in summarize(TRUTH, runs, resolution=1 / points) if row.name not in NOISE_PARAMETERS][:3]
     assert all(row.is_inside for row in best), best
     assert max(row.high - row.low for row in best) < widest, best
     assert all(0.1 < run.accepted < 0.9 for run in runs)
 
 
 def test_the_three_best_identified_parameters_are_found():
-    check(study(replicates=4, samples=50, points=20), widest=0.5)
+    check(study(replicates=4, samples=50, points=20), widest=0.5, points=20)
 
 
 @pytest.mark.slow
 def test_the_three_best_identified_parameters_are_found_in_a_larger_study():
-    check(study(replicates=6, samples=200, points=48), widest=0.3)
+    check(study(replicates=6, samples=200, points=48), widest=0.3, points=48)
 
 
 def test_a_fit_of_all_parameters_reaches_the_loss_of_the_truth():
@@ -84,6 +84,8 @@ def test_the_summary_is_a_prediction_interval_in_order_of_scatter():
     assert [row.name for row in rows] == list(PARAMETER_NAMES)
     assert rows[3].scatter == pytest.approx(0.004)
     assert rows[3].high - rows[3].mean == pytest.approx(4.302653 * 0.004 * (4 / 3) ** 0.5, rel=1e-6)
+    (coarse,) = (row for row in summarize(TRUTH, runs, resolution=0.1) if row.name == rows[3].name)
+    assert coarse.high - rows[3].high == pytest.approx(0.05)
     biased = [Replicate(unit=tuple(center + 0.2 + s * step), loss=1, loss_at_truth=1, accepted=0.5) for s in (-1, 0, 1)]
     assert not any(row.is_inside for row in summarize(TRUTH, biased))
 

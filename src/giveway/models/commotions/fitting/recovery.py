@@ -145,10 +145,13 @@ def decisions(truth: Theta, config: Configuration, encounters: Encounters, *, se
     return TrainingSet(encounters=encounters, accepted=outcome.accepted[:, 0], t_accept_s=outcome.t_accept_s[:, 0])
 
 
-def summarize(truth: Theta, replicates: Sequence[Replicate], *, level: float = 0.95) -> list[Recovered]:
+def summarize(
+    truth: Theta, replicates: Sequence[Replicate], *, level: float = 0.95, resolution: float = 0.0
+) -> list[Recovered]:
     """Parameters, the best identified first.
 
-    The interval is mean ± t s √(1 + 1/R) over R replicates: where a further estimate would be expected.
+    The interval is mean ± t s √(1 + 1/R) over R replicates, where a further estimate would be expected, and half a
+    step more where estimates come from a grid with steps of ``resolution``.
 
     Raises:
         UsageError: for less than two replicates.
@@ -160,7 +163,7 @@ def summarize(truth: Theta, replicates: Sequence[Replicate], *, level: float = 0
         raise UsageError("scatter needs at least two replicates", where="replicates", found=str(num))
     estimates: FloatArray = np.array([r.unit for r in replicates])
     mean, scatter = estimates.mean(axis=0), estimates.std(axis=0, ddof=1)
-    half = float(student.ppf(0.5 + level / 2, num - 1)) * scatter * np.sqrt(1 + 1 / num)
+    half = float(student.ppf(0.5 + level / 2, num - 1)) * scatter * np.sqrt(1 + 1 / num) + resolution / 2
     unit = Box.full().encode(truth)
     return [
         Recovered(
