@@ -73,7 +73,7 @@ def watched(command: list[str], *, deadline_s: float | None = 30.0, wait_s: floa
         stdout=subprocess.DEVNULL,
     )
     try:
-        return server.watch(wait_s=wait_s, silence_s=4.0)
+        return server.watch(wait_s=wait_s, silence_s=8.0)
     finally:
         client.kill()
         client.wait()
@@ -94,12 +94,12 @@ def test_the_reference_client_passes_every_rule() -> None:
     ("manner", "rule", "seen"),
     [
         ("29 states", "length", "a mode with 29 states"),
-        ("probability 0.9", "probabilities", "probabilities 0.9"),
-        ("foreign id", "identity", "where car"),
+        pytest.param("probability 0.9", "probabilities", "probabilities 0.9", marks=pytest.mark.slow),
+        pytest.param("foreign id", "identity", "where car", marks=pytest.mark.slow),
         ("site frame", "frame", " m from the car"),
-        ("stops when idle", "waiting", "no fetch came after an idle answer"),
+        pytest.param("stops when idle", "waiting", "no fetch came after an idle answer", marks=pytest.mark.slow),
         ("gives up", "persistence", "no good push came"),
-        ("leaves without a word", "goodbye", "not answered"),
+        pytest.param("leaves without a word", "goodbye", "not answered", marks=pytest.mark.slow),
         ("goes on for ever", "goodbye", "more calls after the goodbye"),
     ],
 )
