@@ -62,7 +62,7 @@ def run(
     SEARCHES.get(search)
     chosen: CarDriver
     if driver == "policy":
-        opened = open_policy(policy, ego)
+        opened = open_policy(policy)
         settings = settings_for(opened, road=road, ego=ego, cars=cars)
         chosen = PolicyDriver(opened)
     else:
@@ -74,7 +74,7 @@ def run(
     if driver == "policy":
         from giveway.generate.policies import world_name
 
-        open_policy(policy, ego).check(
+        open_policy(policy).check(
             cars=world.n_cars,
             observation=world.observation_size,
             action=world.action_size,

@@ -102,7 +102,7 @@ def _policies(
             if key in found:
                 continue
             if name == "full" and (policy is not None or trainings is None):
-                path = shipped_file(ego) if policy is None else policy
+                path = shipped_file() if policy is None else policy
                 found[key] = [path / SHIPPED if path.is_dir() else path]
             elif trainings is not None:
                 folders = [trainings / f"{name}-{ego.replace(':', '-')}-{n}" for n in range(seeds)]

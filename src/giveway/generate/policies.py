@@ -12,25 +12,22 @@ from giveway.generate.worlds import WorldSettings
 SHIPPED = "policy.safetensors"
 """Trained against the default planner; see docs/generate/train.md for the command."""
 
-SHIPPED_FOR = {"idm": "policy_idm.safetensors"}
-"""Planners for which another one comes with the package."""
 
-
-def shipped_file(ego: str) -> Path:
-    """The policy that comes with the package for a planner.
+def shipped_file() -> Path:
+    """The policy that comes with the package.
 
     Raises:
         UsageError: the installation lacks it.
     """
-    path = Path(str(files("giveway.generate").joinpath(SHIPPED_FOR.get(ego, SHIPPED))))
+    path = Path(str(files("giveway.generate").joinpath(SHIPPED)))
     if not path.is_file():
         raise UsageError("this installation has no trained policy", where=path, hint="giveway generate train --out P")
     return path
 
 
-def open_policy(path: Path | None, ego: str) -> Policy:
-    """A policy file or training folder; the shipped one for the planner if None."""
-    return load_policy(shipped_file(ego) if path is None else path)
+def open_policy(path: Path | None) -> Policy:
+    """A policy file or training folder; the shipped one if None."""
+    return load_policy(shipped_file() if path is None else path)
 
 
 def world_name(settings: WorldSettings) -> str:

@@ -12,7 +12,7 @@ from giveway.generate.evaluation.training_measures import random_tests
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.runs import SerialExecutor, run
 
-SETTINGS = WorldSettings(road="straight", actions="lateral", steps=100)
+SETTINGS = WorldSettings(road="straight", actions="lateral")
 SETTINGS_LATTICE = WorldSettings(road="straight", actions="lateral", ego="lattice")
 
 
@@ -24,7 +24,7 @@ def store(tmp_path_factory):
         settings=SETTINGS,
         egos=["lattice"],
         seeds=range(3),
-        budget=20,
+        budget=30,
         policies={},
     )
     summary = run(cells, function=FUNCTION, store=folder, settings={"policies": {}}, executor=SerialExecutor())
@@ -55,7 +55,7 @@ def test_the_bands_say_what_holds(store):
 def test_the_scripted_car_makes_the_default_planner_fail_in_ways_that_count():
     results = random_tests(Worlds(SETTINGS_LATTICE, n_worlds=48), CutInDriver(), seed=1)
     counting = sum(r.counts for r in results)
-    assert counting >= 5
+    assert counting >= 4
     assert counting >= 0.8 * sum(r.failed for r in results)
 
 

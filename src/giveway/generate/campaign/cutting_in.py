@@ -22,6 +22,8 @@ from giveway.sim.free_motion import SPEED
 
 CAR_LENGTH_M, TOUCH_M, NEAR_PATH_M = 4.5, 1.9, 2.15
 LANE_M = 3.5
+GAIN = 0.4
+"""Pedal per m/s of difference to the wanted speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,7 @@ class CutInDriver:
         slow = np.where(gap > how.ahead_m, ego - 1.2 * how.slower_mps, ego - how.slower_mps)
         target = np.where(ahead, slow, ego + 4.0)
         target = np.where(beside, target, ego + np.clip(0.3 * (how.ahead_m - gap), -4.0, 4.0))
-        pedal = np.where(same, usual[..., 0], np.clip(target - speed, -1.0, 1.0))
+        pedal = np.where(same, usual[..., 0], np.clip(GAIN * (target - speed), -1.0, 1.0))
         follow = (usual[..., 0] < -0.3) & ~(beside & ahead)
         pedal = np.where(follow, np.minimum(pedal, usual[..., 0]), pedal)
         until = (gap - how.gap_m) / np.maximum(closing, 0.3)

@@ -22,7 +22,7 @@ Demonstrator = Callable[[Any, Float32Array], Any]
 """From the worlds and what their cars see (W, k, o) to actions (W, k, a); may look at the worlds themselves."""
 
 
-RARE = 10.0
+RARE = 3.0
 """Weight of a full action over that of none, in the error of the clones."""
 
 PARTS = 3
