@@ -241,3 +241,15 @@ def test_a_planner_that_raises_is_a_finding_and_the_search_goes_on(capsys, tmp_p
     flags = json.loads((tmp_path / "S" / "cases" / "failures.json").read_text())
     assert "lost its way" in flags[0]["finding"]
     assert flags[0]["outcome"] == "planner_raised"
+
+
+def test_the_site_shows_every_test_and_replays_of_failures(capsys, store, tmp_path):
+    found = document(capsys, "report", store, "--out", tmp_path / "site", "--replays", 2)
+    (section,) = found["sections"]
+    assert section["kind"] == "generate"
+    folder = tmp_path / "site" / section["id"]
+    first = (folder / "index.html").read_text()
+    assert "avoidable and at fault (headline)" in first
+    assert "Compared with synthetic recordings" in first
+    assert len(list((folder / "replays").iterdir())) == 2
+    assert "30 cells" in (folder / "cells.html").read_text()
