@@ -13,9 +13,10 @@ import pytest
 from giveway.core.errors import ClusterError, DataError, StoreError
 from giveway.core.urls import is_url
 from giveway.runs import Cell, ProcessExecutor, SerialExecutor, collect, run, status
+from giveway.runs.dask_engine import DaskExecutor, at_scheduler
 from giveway.runs.mirror import Mirror, RemoteLock
 from giveway.runs.object_store import local_folder
-from runs.dask_processes import end, free_port
+from runs.dask_processes import LoopbackCluster, end, free_port
 
 Cells = Callable[..., list[Cell]]
 Contents = Callable[[Path], dict[str, str]]
@@ -142,3 +143,18 @@ def test_an_object_store_that_does_not_answer_is_one_sentence(bucket: str, monke
         local_folder(f"{bucket}/data")
     assert "AWS_ENDPOINT_URL" in str(caught.value)
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_put_results_into_the_object_store(
+    bucket: str, tmp_path: Path, cells: Cells, contents: Contents
+) -> None:
+    with LoopbackCluster(tmp_path) as cluster:
+        cluster.start_scheduler()
+        cluster.start_workers(2)
+        with Mirror(f"{bucket}/R").working() as store:
+            engine = DaskExecutor(at_scheduler(cluster.address))
+            summary = run(cells(10), function=DRAW, store=store, executor=engine)
+    assert summary.ok, summary.failures
+    run(cells(10), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    assert contents(Mirror(f"{bucket}/R").pull().root) == contents(tmp_path / "S")

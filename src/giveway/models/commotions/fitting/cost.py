@@ -32,10 +32,10 @@ def fit_cost(training: TrainingSet, config: Configuration, switches: Switches, o
     box = Box.full()
     points = [box.decode(point) for point in initial_points(TIMED_EVALUATIONS + 1, 0)]
     objective(points[0])
-    began = time.perf_counter()
+    began = time.process_time()
     for theta in points[1:]:
         objective(theta)
-    evaluation_s = (time.perf_counter() - began) / TIMED_EVALUATIONS
+    evaluation_s = (time.process_time() - began) / TIMED_EVALUATIONS
     rounds = sum(budget.total for budget in budgets) + PREDICTION
     choices_s = sum(budget.further * _choosing_s(switches.optimizer, budget) for budget in budgets)
     steps = float(training.encounters.num_steps.sum())
@@ -58,9 +58,9 @@ def _choosing_s(optimizer: str, budget: Budget) -> float:
         )
         for point in initial_points(budget.initial, 0):
             search.evaluate(point)
-        began = time.perf_counter()
+        began = time.process_time()
         OPTIMIZERS.get(optimizer)(search)
-        _choice_s[key] = (time.perf_counter() - began) / max(further, 1)
+        _choice_s[key] = (time.process_time() - began) / max(further, 1)
     return _choice_s[key]
 
 
