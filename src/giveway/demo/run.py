@@ -19,6 +19,7 @@ CHAPTERS: Registry[Chapter] = Registry(
         "recordings": "giveway.demo.recordings:chapter",
         "gaps": "giveway.demo.gaps:chapter",
         "drive": "giveway.demo.drive:chapter",
+        "generate": "giveway.demo.generate:chapter",
         "study": "giveway.demo.study:chapter",
         "report": "giveway.demo.report:chapter",
     },
@@ -26,7 +27,7 @@ CHAPTERS: Registry[Chapter] = Registry(
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "study", "report")
+ORDER = ("recordings", "gaps", "drive", "generate", "study", "report")
 """The order in which they are told."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from giveway.core.files import write_text
@@ -13,7 +14,7 @@ from giveway.study.design import parse_design
 from giveway.study.export import export_study
 from giveway.study.rehearsal import rehearse
 from giveway.study.report import html_report
-from giveway.study.sources import find_sources
+from giveway.study.sources import Source, find_sources
 
 NUM_CLIPS, NUM_RATERS, DRAWS = 12, 30, 500
 FOLDER = Path("study")
@@ -23,7 +24,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
     shutil.rmtree(root / FOLDER, ignore_errors=True)
     declared = {"id": "demo", "order": {"seed": seed}}
     create_study(
-        find_sources(root / "recordings" / "interaction"),
+        _sources(root),
         root / FOLDER / "form",
         parse_design(declared, where="demo"),
         Plan(num_clips=NUM_CLIPS),
@@ -42,8 +43,8 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
     sections = [
         Section(
             heading="Does it look real?",
-            text=f"{NUM_RATERS} simulated raters, {NUM_CLIPS} clips of synthetic traffic, two of them broken on "
-            "purpose. Their opinions are made up; with people the same tables mean something.",
+            text=f"{NUM_RATERS} simulated raters, {NUM_CLIPS} clips of synthetic and generated traffic, two of them "
+            "broken on purpose. Their opinions are made up; with people the same tables mean something.",
             command="giveway study create --clips recordings --out form && giveway study serve form",
             links=(("the report", report), ("the answers", FOLDER / "tables" / "answers.csv")),
             table=tuple(ratings),
@@ -60,6 +61,20 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
         counts = FOLDER / "tables" / "counts.csv"
         sections.append(Section(heading="Do they agree?", command=f"giveway agree {counts}", table=rows))
     return tuple(sections)
+
+
+def _sources(root: Path) -> list[Source]:
+    """Recorded traffic, and the failures of the chapter before if there are any."""
+    conditions = {
+        "recorded": root / "recordings" / "interaction",
+        "generated": root / "generate" / "cases" / "recordings",
+    }
+    return [
+        replace(source, condition=name)
+        for name, folder in conditions.items()
+        if folder.is_dir()
+        for source in find_sources(folder)[:1]
+    ]
 
 
 def _interval(estimate: Estimate) -> str:
