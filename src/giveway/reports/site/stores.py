@@ -33,7 +33,7 @@ class Cells:
     """All finished cells of a store, one row each.
 
     Attributes:
-        frame: ``key``, parameters that differ between cells, then one column per metric; sorted by key.
+        frame: ``key``, parameters that differ between cells, then one column per metric; sorted by parameters.
         common: parameters that all cells share.
     """
 
@@ -65,7 +65,7 @@ def cells_of(tidy: pl.DataFrame) -> Cells:
     if measured.height:
         wide = measured.pivot(on="metric", index="key", values="value", aggregate_function="first")
         frame = frame.join(wide, on="key", how="left", maintain_order="left")
-    return Cells(frame=frame, common=tuple(common))
+    return Cells(frame=frame.sort(*shown[1:], "key", nulls_last=True), common=tuple(common))
 
 
 def cells_page(cells: Cells, *, title: str = "Cells") -> Page:

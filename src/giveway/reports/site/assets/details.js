@@ -46,7 +46,8 @@
         const stage = make("div");
         area.replaceChildren(make("h3", {}, "Replay"), stage);
         const theme = document.documentElement.dataset.theme || "auto";
-        const view = replay.view ? { frame: "ego", span: replay.view.span, up: replay.view.up } : {};
+        const follow = replay.ego ? { frame: "ego", span: 90 } : {};
+        const view = replay.view ? { frame: "ego", span: replay.view.span, up: replay.view.up } : follow;
         player = window.giveway.mountPlayer(stage, replay, { theme, ...view });
         stage.dataset.ready = "true";
       }, (error) => area.replaceChildren(make("p", { class: "warning", role: "alert" }, error.message)));
