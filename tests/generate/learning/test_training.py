@@ -165,10 +165,10 @@ def test_there_must_be_something_to_train(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["maddpg", "matd3"])
-def test_two_cars_learn_to_catch_a_runaway(tmp_path, algorithm):
-    config = LearningConfig(algorithm=algorithm, update_every=5, noise_decay=0.9999)
-    plan = TrainingPlan(steps=30_000, round_steps=5_000, settings={}, score="capture_rate")
+def test_two_cars_learn_to_catch_a_runaway(tmp_path):
+    """About half a minute on one free core; the policy is picked on other scenes than it is judged on."""
+    config = LearningConfig(actor_rate=2e-4, update_every=8, noise_decay=0.9999)
+    plan = TrainingPlan(steps=20_000, round_steps=2_000, settings={}, score="capture_rate")
     result = run_training(
         PursuitWorlds(16),
         config,
