@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from giveway.cli import engine_options
 from giveway.cli.drive_files import mine, replay, score, train_predictor
 from giveway.cli.drive_serve import serve
 from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     from giveway.drive.runs import DriveRun
@@ -64,7 +66,15 @@ def run(
     ),
     limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
-    workers: int = typer.Option(1, "--workers", "-w", min=1, max=64, help="Threads of the simulator."),
+    workers: int | None = typer.Option(
+        None, "--workers", "-w", min=1, max=100_000, help="Threads of the simulator, or workers of a Dask cluster."
+    ),
+    engine: str = engine_options.ENGINE,
+    scheduler: str | None = engine_options.SCHEDULER,
+    cluster: Path | None = engine_options.CLUSTER,
+    time_limit: float | None = engine_options.TIME_LIMIT,
+    memory_limit: float | None = engine_options.MEMORY_LIMIT,
+    max_hours: float | None = engine_options.MAX_HOURS,
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
     predictions: bool = typer.Option(True, help="Keep predictions in the logs (needed for fans in replays)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
@@ -86,9 +96,41 @@ def run(
     if dry_run:
         _say_plan(chosen, [name for name, _ in makers], as_json=as_json)
         return
+    executor = engine_options.make_engine(
+        engine,
+        workers=workers,
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit,
+        memory_limit_mb=memory_limit,
+    )
+    is_local = executor.name == "local" and time_limit is None and memory_limit is None and max_hours is None
     runs: list[DriveRun] = []
-    for _, model in makers:
+    for name, model in makers:
         variant = getattr(model, "fingerprint", "")
+        if not is_local:
+            from giveway.drive.engine import DriveOrder, drive_on
+
+            trained = checkpoint if name in PREDICTOR_TRAINERS or ":" in name else None
+            order = DriveOrder(
+                predictor=name,
+                checkpoint=None if trained is None else str(trained.resolve()),
+                planner=planner,
+                cases=None if cases is None else str(cases.resolve()),
+                data=None if data is None else str(data.resolve()),
+                out=str(out.resolve()),
+                keep_predictions=predictions,
+            )
+            summary = drive_on(
+                executor, order, chosen, seed=seed, variant=variant, max_hours=max_hours, progress=default_progress()
+            )
+            if summary.missing:
+                raise UsageError(
+                    "the run was stopped before all cases were driven",
+                    where=out,
+                    found=f"{summary.missing} of {len(chosen)} cases are missing",
+                    hint="start the same command again to go on",
+                )
         runs.append(
             run_predictor(
                 chosen,
@@ -98,7 +140,7 @@ def run(
                 out=out,
                 rules=rules,
                 seed=seed,
-                threads=workers,
+                threads=min(workers or 1, 64) if is_local else 1,
                 variant=variant,
                 keep_predictions=predictions,
                 progress=default_progress(),

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from giveway.cli import engine_options
 from giveway.cli.output import print_json
 
 if TYPE_CHECKING:
     from giveway.generate.evaluation.methods import Method
     from giveway.generate.evaluation.sanity import Band
     from giveway.generate.worlds import WorldSettings
+    from giveway.runs import Executor
 
 OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume.")
 ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
@@ -39,6 +41,9 @@ def bench(
     first: str = typer.Option("policy", "--against", help="Method that is compared with all others."),
     metric: str = typer.Option("avoidable_at_fault_rate", "--metric", help="Measure to compare."),
     workers: int = WORKERS,
+    engine: str = engine_options.ENGINE,
+    scheduler: str | None = engine_options.SCHEDULER,
+    cluster: Path | None = engine_options.CLUSTER,
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare methods over seeds: means, Vargha-Delaney A with intervals, tests corrected by Holm."""
@@ -49,7 +54,7 @@ def bench(
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, trainings, ego, train_steps, train_seeds)
     methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, _engine(engine, workers, scheduler, cluster))
     _report(out, first, metric, failed, as_json=as_json)
 
 
@@ -61,6 +66,9 @@ def sanity(
     seeds: int = typer.Option(5, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
     budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
     workers: int = WORKERS,
+    engine: str = engine_options.ENGINE,
+    scheduler: str | None = engine_options.SCHEDULER,
+    cluster: Path | None = engine_options.CLUSTER,
     as_json: bool = AS_JSON,
 ) -> None:
     """Check the bands in which results must lie before they are believed; exit code 1 if one does not hold."""
@@ -71,7 +79,7 @@ def sanity(
     methods = methods_called(list(SANITY))
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, None, ego, 0, 1)
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, workers)
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, _engine(engine, workers, scheduler, cluster))
     bands = sanity_bands(out)
     fine = not failed and all(band.holds for band in bands)
     if as_json:
@@ -136,6 +144,15 @@ def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, st
     return folder / SHIPPED
 
 
+def _engine(engine: str, workers: int, scheduler: str | None, cluster: Path | None) -> Executor:
+    if engine == "local" and workers == 1 and scheduler is None and cluster is None:
+        from giveway.runs import SerialExecutor
+
+        return SerialExecutor()
+    number = None if scheduler is not None or cluster is not None else workers
+    return engine_options.make_engine(engine, workers=number, scheduler=scheduler, cluster=cluster)
+
+
 def _run(
     out: Path,
     methods: Sequence[Method],
@@ -144,11 +161,11 @@ def _run(
     seeds: int,
     budget: int,
     policies: dict[str, list[Path]],
-    workers: int,
+    executor: Executor,
 ) -> int:
     from giveway.generate.evaluation.protocol import FUNCTION, protocol_cells
     from giveway.generate.learning.policy import load_policy
-    from giveway.runs import ProcessExecutor, SerialExecutor, default_progress
+    from giveway.runs import default_progress
     from giveway.runs import run as run_cells
 
     cells = protocol_cells(methods, settings=settings, egos=egos, seeds=range(seeds), budget=budget, policies=policies)
@@ -159,7 +176,7 @@ def _run(
         store=out,
         spec={"command": "generate bench", "methods": [m.name for m in methods], "egos": egos, "budget": budget},
         settings={"policies": files},
-        executor=SerialExecutor() if workers == 1 else ProcessExecutor(num_workers=workers),
+        executor=executor,
         rerun="failed",
         progress=default_progress(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from giveway.planning.protocol import Planner
 from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
 from giveway.sim.cases import Case
 from giveway.sim.log_files import read_log, write_log
+from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
 VERSIONS = {"drive": 1, "driving_metrics": 1}
@@ -112,7 +113,7 @@ def run_predictor(
     """
     store = Store(out, create=True)
     cells = {case.id: cell_of(case, predictor, planner, seed, variant) for case in cases}
-    done = {case.id for case in cases if _is_done(out, store, cells[case.id])}
+    done = {case.id for case in cases if is_done(out, store, cells[case.id])}
     missing = [case for case in cases if case.id not in done]
     failed: dict[str, str] = {}
     latency: list[float] = []
@@ -144,24 +145,29 @@ def run_predictor(
     )
 
 
-def _is_done(out: Path, store: Store, cell: Cell) -> bool:
+def is_done(out: Path, store: Store, cell: Cell) -> bool:
+    """Whether a drive has both its record and its log."""
     return store.record_path(cell.key).exists() and (log_folder(out, cell) / "log.json").exists()
 
 
 def _keep(out: Path, store: Store, cell: Cell, drive: Drive, *, keep_predictions: bool) -> None:
-    from dataclasses import replace
+    keep_log(out, cell, drive.log, keep_predictions=keep_predictions)
+    store.write(cell, result_of(drive.log))
 
-    log = drive.log
-    score = score_log(log)
+
+def keep_log(out: Path, cell: Cell, log: DriveLog, *, keep_predictions: bool) -> None:
+    """Write the log of a drive where scoring and replays look for it."""
     write_log(log_folder(out, cell), log if keep_predictions else replace(log, predictions=None))
-    store.write(
-        cell,
-        CellResult(
-            measurements=tuple(
-                Measurement(metric=name, value=value, num_samples=1) for name, value in score.measurements().items()
-            ),
-            info={"digest": log.digest, **details(score)},
+
+
+def result_of(log: DriveLog) -> CellResult:
+    """What the record of a drive keeps."""
+    score = score_log(log)
+    return CellResult(
+        measurements=tuple(
+            Measurement(metric=name, value=value, num_samples=1) for name, value in score.measurements().items()
         ),
+        info={"digest": log.digest, **details(score)},
     )
 
 
