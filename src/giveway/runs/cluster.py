@@ -145,7 +145,7 @@ def _local(spec: ClusterSpec) -> Any:
         threads_per_worker=1,
         processes=True,
         memory_limit=spec.memory,
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         host="127.0.0.1",
         env=ONE_THREAD,
         silence_logs=logging.ERROR,
