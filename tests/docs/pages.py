@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```"
-    r"|<!-- before(?P<kind> python)?:(?P<hidden>.*?)-->",
+    r"|^<!-- before(?P<kind> python)?:(?P<hidden>.*?)-->",
     re.DOTALL | re.MULTILINE,
 )
 TYPED = re.compile(r"^\s*(\$ )?(giveway|python|make|pip|git) ", re.MULTILINE)

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -86,7 +85,7 @@ def type_in(words: list[str], servers: contextlib.ExitStack, where: str, capsys:
 
 @contextlib.contextmanager
 def serving(words: list[str]) -> Iterator[None]:
-    """A server in a process of its own until the block is left, then Ctrl-C; it must end without a traceback."""
+    """A server in a process of its own until the block is left; it must end without a traceback."""
     command = [sys.executable, "-m", "giveway.cli.main", *words[1:]]
     log = Path("server.log")
     with log.open("w") as output:
@@ -100,7 +99,7 @@ def serving(words: list[str]) -> Iterator[None]:
                 assert time.monotonic() < deadline, f"no word of being ready: {log.read_text()}"
                 time.sleep(0.1)
             yield
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.wait(timeout=30)
             assert "Traceback" not in log.read_text()
         finally:

@@ -165,7 +165,7 @@ def _ssh(spec: ClusterSpec) -> Any:
         [spec.hosts[0], *spec.hosts],
         connect_options={name: value for name, value in login.items() if value is not None},
         worker_options={"nthreads": 1, "n_workers": per_host, "memory_limit": spec.memory, **_interface(spec)},
-        scheduler_options={"dashboard": False, **_interface(spec)},
+        scheduler_options={"dashboard": False, "dashboard_address": ":0", **_interface(spec)},
         remote_python=spec.python,
     )
 
@@ -196,7 +196,7 @@ def batch_cluster(spec: ClusterSpec) -> Any:
         python=spec.python,
         job_script_prologue=[*spec.prologue, *lines],
         job_extra_directives=list(spec.directives),
-        scheduler_options={"dashboard": False},
+        scheduler_options={"dashboard": False, "dashboard_address": ":0"},
         **_interface(spec),
     )
 
