@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from giveway.core.errors import GivewayError
 from giveway.core.seeds import seed_for
@@ -119,7 +119,7 @@ def find_rater(study: Study, token: str) -> Rater | None:
     return None if row is None else _rater(row)
 
 
-def _rater(row: Row[Any]) -> Rater:
+def _rater(row: Any) -> Rater:
     return Rater(id=row.id, code=row.code, step=row.step, language=row.language, completion_code=row.completion_code)
 
 
