@@ -1,6 +1,12 @@
 """Set before numerical libraries are imported: several test processes must not fight over cores."""
 
 import os
+import signal
+import threading
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# Shells start background jobs with Ctrl-C ignored, and programs that tests start would inherit that.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
