@@ -28,7 +28,7 @@ GAIN = 0.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutIn:
-    """How to cut in; found by random draws on the straight road.
+    """How to cut in; found by a search over 96 scenes of the straight road (docs/generate/protocol.md).
 
     Attributes:
         slower_mps: how much slower than the ego the car becomes.
@@ -52,7 +52,7 @@ AGAINST_IDM = CutIn(slower_mps=5.0, gap_m=0.4, side=0.25, late_s=0.3, ahead_m=22
 
 
 def cut_in_against(ego: str) -> CutIn:
-    """The manoeuvre that worked best against a planner in random draws; the one for the default planner for others."""
+    """The manoeuvre that worked best against a planner in the search; the one for the default planner for others."""
     return AGAINST_IDM if ego == "idm" else CutIn()
 
 
