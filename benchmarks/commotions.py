@@ -22,10 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from commotions_fit import TYPICAL, encounters
+from commotions_fit import TYPICAL
 
 from giveway.models.commotions import Configuration
 from giveway.models.commotions.simulation import simulate_encounters
+from giveway.testing.encounters import random_encounters
 
 VARIANTS = ("CM_IIJ11", "CM_INJ11", "CM_IIA11", "CM_INA11")
 PAIRS_PER_CHUNK = 20_000  # eager PyTorch is fed pieces of this many paths, its fastest size here
@@ -66,7 +67,7 @@ def compare(name: str, num: int, paths: int, repeats: int, peer_paths: int) -> d
     from commotions_torch import simulate
 
     torch.set_num_threads(1)
-    config, scene = Configuration.from_name(name), encounters(num, 3)
+    config, scene = Configuration.from_name(name), random_encounters(num, 3)
     row: dict[str, Any] = {"config": name, "samples": num, "paths": paths}
     part = max(1, min(num, peer_paths // paths))
     piece = scene.take(slice(0, part))
@@ -102,7 +103,7 @@ def same_paths() -> dict:
 
     result = {}
     for name in VARIANTS:
-        config, scene = Configuration.from_name(name), encounters(400, 4)
+        config, scene = Configuration.from_name(name), random_encounters(400, 4)
         ours = simulate_encounters(
             scene, TYPICAL, config, num_paths=1, seed=0, precision="float64", noise="silent", threads=1
         )
@@ -114,7 +115,7 @@ def same_paths() -> dict:
 
 def two_threads(repeats: int) -> dict:
     """One and two threads in turn: wall time, and CPU time, whose ratio bounds the speed-up where cores are shared."""
-    config, scene = Configuration.from_name("CM_IIJ11"), encounters(400, 3)
+    config, scene = Configuration.from_name("CM_IIJ11"), random_encounters(400, 3)
     wall, cpu = {1: float("inf"), 2: float("inf")}, {1: float("inf"), 2: float("inf")}
     for _ in range(repeats):
         for threads in wall:
@@ -144,13 +145,13 @@ def first_call(precision: str) -> dict:
 
 def largest_case() -> float:
     """MB of a process that has simulated 3000 samples 100 times, and has not imported torch."""
-    simulate_encounters(encounters(3000, 3), TYPICAL, Configuration.from_name("CM_IIJ11"), num_paths=100, seed=1)
+    simulate_encounters(random_encounters(3000, 3), TYPICAL, Configuration.from_name("CM_IIJ11"), num_paths=100, seed=1)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
 def against_published(repeats: int) -> dict:
     """Wall time of N = 200, n_p = 100, JC-IM on two threads beside the published absolute figure."""
-    config, scene = Configuration.from_name("CM_IIJ11"), encounters(200, 3)
+    config, scene = Configuration.from_name("CM_IIJ11"), random_encounters(200, 3)
     result: dict[str, Any] = {"published_wall_s": PUBLISHED_S, "published_us_per_path_step": PUBLISHED_US}
     for precision in ("float32", "float64"):
         wall, cpu, steps = float("inf"), float("inf"), 1

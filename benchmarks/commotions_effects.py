@@ -17,7 +17,7 @@ from typing import Any
 import commotions_torch as eager
 import numpy as np
 import torch
-from commotions_fit import encounters, population
+from commotions_fit import population
 
 from giveway.models.commotions import Configuration, Switches, Theta
 from giveway.models.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
@@ -26,6 +26,7 @@ from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
 from giveway.models.commotions.fitting.search import Budget
 from giveway.models.commotions.parameters import Box, to_search
 from giveway.models.commotions.simulation import simulate_encounters
+from giveway.testing.encounters import random_encounters
 
 SAMPLES, PATHS = 40, 20
 FIT_SAMPLES = 150
@@ -97,7 +98,7 @@ def fitted_rates(name: str, seed: int, scene: Encounters, **switches: Any) -> np
 
 def effects_of_fitting(seeds: int) -> dict[str, list[tuple[float, float]]]:
     """What the switches of the fit change."""
-    scene = encounters(200, 11)
+    scene = random_encounters(200, 11)
     found: dict[str, list[tuple[float, float]]] = {}
     for seed in range(seeds):
         for name, label, switches in (
@@ -119,7 +120,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     found: dict[str, list[tuple[float, float]]] = {}
     for number in range(arguments.thetas):
-        theta, scene = Box.full().decode(rng.random(14)), encounters(SAMPLES, number)
+        theta, scene = Box.full().decode(rng.random(14)), random_encounters(SAMPLES, number)
         draws = torch.randn(
             int(scene.num_steps.max()) + 1, 2, SAMPLES * PATHS, 3, dtype=torch.float64,
             generator=torch.Generator().manual_seed(number),

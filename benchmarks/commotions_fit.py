@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 
 from giveway.models.commotions import Configuration, Switches, Theta
-from giveway.models.commotions.encounter import Encounters, encounters_from_distances
 from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
 from giveway.models.commotions.fitting.gaussian_process import quiet_torch
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS
@@ -28,6 +27,7 @@ from giveway.models.commotions.fitting.search import Budget, Trace
 from giveway.models.commotions.losses import Loss, TrainingSet
 from giveway.models.commotions.parameters import Box
 from giveway.models.commotions.simulation import simulate_encounters
+from giveway.testing.encounters import random_encounters
 
 TYPICAL = Theta(
     beta_v=30.0,
@@ -47,24 +47,10 @@ TYPICAL = Theta(
 )
 
 
-def encounters(num: int, seed: int) -> Encounters:
-    """Gaps of 2 to 8 s, T slow or standing near the contested space."""
-    rng = np.random.default_rng(seed)
-    v_e, v_t = rng.uniform(7, 14, num), rng.uniform(0, 5, num)
-    d_c, d_a = v_e * rng.uniform(2, 8, num), rng.uniform(1, 12, num)
-    return encounters_from_distances(
-        d_c=np.stack([d_c + 0.2 * v_e, d_c], axis=1),
-        d_a=np.stack([d_a + 0.2 * v_t, d_a], axis=1),
-        l_e=rng.uniform(3, 7, num),
-        l_t=np.full(num, 3.5),
-        horizon_s=d_c / v_e,
-    )
-
-
 def population(num: int, seed: int, config: Configuration) -> TrainingSet:
     """One decision each of ``num`` drivers whose θ scatters around a typical one by a tenth of the search range."""
     rng = np.random.default_rng([seed, 1])
-    scene = encounters(num, seed)
+    scene = random_encounters(num, seed)
     center = Box.full().encode(TYPICAL)
     accepted, t_accept = np.zeros(num, dtype=np.bool_), np.zeros(num)
     for i in range(num):

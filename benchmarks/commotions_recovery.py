@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from commotions_fit import TYPICAL, encounters
+from commotions_fit import TYPICAL
 
 from giveway.models.commotions import Configuration, Switches
 from giveway.models.commotions.fitting.fit import FitOptions
@@ -28,6 +28,7 @@ from giveway.models.commotions.fitting.recovery import (
     summarize,
 )
 from giveway.models.commotions.fitting.search import Budget
+from giveway.testing.encounters import random_encounters
 
 
 def main() -> None:
@@ -50,7 +51,7 @@ def main() -> None:
     for seed in range(len(runs), arguments.replicates):
         if time.monotonic() > until:
             raise SystemExit(3)
-        scene = encounters(arguments.samples, 100 + seed)
+        scene = random_encounters(arguments.samples, 100 + seed)
         options = FitOptions(seed=seed, threads=arguments.threads)
         if arguments.together:
             budgets = [Budget(initial=210, further=arguments.evaluations - 210)]

@@ -88,10 +88,8 @@ def run(
     from giveway.runs import default_progress
 
     rules, driver = rules_called(metric), make_planner(planner)
-    makers = [
-        (name, make_predictor(name, checkpoint if name in PREDICTOR_TRAINERS or ":" in name else None))
-        for name in predictor
-    ]
+    trained = {name: checkpoint if name in PREDICTOR_TRAINERS or ":" in name else None for name in predictor}
+    makers = [(name, make_predictor(name, trained[name])) for name in predictor]
     chosen, source = open_cases(cases, data, limit)
     if dry_run:
         _say_plan(chosen, [name for name, _ in makers], as_json=as_json)
@@ -111,10 +109,10 @@ def run(
         if not is_local:
             from giveway.drive.engine import DriveOrder, drive_on
 
-            trained = checkpoint if name in PREDICTOR_TRAINERS or ":" in name else None
+            file = trained[name]
             order = DriveOrder(
                 predictor=name,
-                checkpoint=None if trained is None else str(trained.resolve()),
+                checkpoint=None if file is None else str(file.resolve()),
                 planner=planner,
                 cases=None if cases is None else str(cases.resolve()),
                 data=None if data is None else str(data.resolve()),

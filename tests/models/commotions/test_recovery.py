@@ -5,7 +5,6 @@ import pytest
 
 from giveway.core.errors import UsageError
 from giveway.models.commotions import Configuration, Theta
-from giveway.models.commotions.encounter import encounters_from_distances
 from giveway.models.commotions.fitting.fit import FitOptions
 from giveway.models.commotions.fitting.recovery import (
     NOISE_PARAMETERS,
@@ -16,6 +15,7 @@ from giveway.models.commotions.fitting.recovery import (
 )
 from giveway.models.commotions.fitting.search import Budget
 from giveway.models.commotions.parameters import PARAMETER_NAMES, Box
+from giveway.testing.encounters import random_encounters
 
 TRUTH = Theta(
     **dict(
@@ -28,24 +28,16 @@ TRUTH = Theta(
 )
 
 
-def encounters(num, seed):
-    rng = np.random.default_rng(seed)
-    v_e, v_t = rng.uniform(7, 14, num), rng.uniform(0, 5, num)
-    d_c, d_a = v_e * rng.uniform(2, 8, num), rng.uniform(1, 12, num)
-    return encounters_from_distances(
-        d_c=np.stack([d_c + 0.2 * v_e, d_c], axis=1),
-        d_a=np.stack([d_a + 0.2 * v_t, d_a], axis=1),
-        l_e=rng.uniform(3, 7, num),
-        l_t=np.full(num, 3.5),
-        horizon_s=d_c / v_e,
-    )
-
-
 def study(replicates, samples, points):
     config = Configuration.from_name("CM_INA11")
     return [
         replicate_alone(
-            TRUTH, config, encounters(samples, 100 + seed), seed=seed, num_points=points, options=FitOptions(seed=seed)
+            TRUTH,
+            config,
+            random_encounters(samples, 100 + seed),
+            seed=seed,
+            num_points=points,
+            options=FitOptions(seed=seed),
         )
         for seed in range(replicates)
     ]
@@ -70,7 +62,7 @@ def test_the_three_best_identified_parameters_are_found_in_a_larger_study():
 def test_a_fit_of_all_parameters_reaches_the_loss_of_the_truth():
     """Its parameters need not be the truth: losses reward less noise than there is."""
     options = FitOptions(seed=3, budgets=[Budget(initial=64, further=640)])
-    run = replicate(TRUTH, Configuration.from_name("CM_INA11"), encounters(40, 3), seed=3, options=options)
+    run = replicate(TRUTH, Configuration.from_name("CM_INA11"), random_encounters(40, 3), seed=3, options=options)
     assert run.loss < run.loss_at_truth
 
 

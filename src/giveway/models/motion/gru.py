@@ -2,8 +2,7 @@
 
 Positions and velocities are given in the car's own frame; the network predicts what constant velocity gets wrong, so an
 untrained one *is* constant velocity. Training needs PyTorch (:mod:`giveway.models.motion.gru_training`); predicting
-does
-not: the weights are run by a compiled loop in which a car's result cannot depend on who else is in the batch.
+does not: the weights are run by a compiled loop in which a car's result cannot depend on who else is in the batch.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ import numpy as np
 from numba import njit
 
 from giveway.core.arrays import FloatArray
-from giveway.core.errors import DataError, FileFormatError, MissingDependencyError, UsageError
+from giveway.core.errors import FileFormatError, UsageError
+from giveway.models.motion.checkpoints import check_finite, read_tensors
 from giveway.models.motion.protocol import (
     FUTURE_STEPS,
     HEADING,
@@ -153,21 +153,9 @@ def load_gru(checkpoint: Path | None = None) -> GruPredictor:
             found="no --checkpoint",
             hint="giveway drive train-predictor --data FOLDER --out gru.safetensors",
         )
-    if not checkpoint.is_file():
-        raise DataError("no such checkpoint", where=checkpoint)
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingDependencyError("safetensors", extra="learn", purpose="reading a checkpoint") from error
-    try:
-        with safe_open(str(checkpoint), framework="numpy") as file:
-            meta = file.metadata() or {}
-            found = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise FileFormatError("the checkpoint does not parse", where=checkpoint, found=str(error)) from error
+    found, meta = read_tensors(checkpoint)
     shapes = {name: tensor.shape for name, tensor in found.items()}
     if meta.get("format") != FORMAT or shapes != SHAPES:
         raise FileFormatError("not a checkpoint of this network", where=checkpoint, found=json.dumps(meta)[:200])
-    if not all(np.isfinite(tensor).all() for tensor in found.values()):
-        raise FileFormatError("a checkpoint with weights that are not finite", where=checkpoint)
+    check_finite(found, checkpoint)
     return GruPredictor(found)

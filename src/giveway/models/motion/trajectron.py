@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.errors import DataError, FileFormatError, GivewayError, MissingDependencyError, UsageError
+from giveway.core.errors import FileFormatError, GivewayError, UsageError
+from giveway.models.motion.checkpoints import check_finite, read_tensors
 from giveway.models.motion.protocol import (
     FUTURE_STEPS,
     HEADING,
@@ -193,18 +194,7 @@ def load_trajectron(checkpoint: Path | None = None) -> TrajectronPredictor:
             hint="giveway drive train-predictor --kind trajectron --data FOLDER --out tpp.safetensors, "
             "then -p trajectron:tpp.safetensors",
         )
-    if not checkpoint.is_file():
-        raise DataError("no such checkpoint", where=checkpoint)
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingDependencyError("safetensors", extra="learn", purpose="reading a checkpoint") from error
-    try:
-        with safe_open(str(checkpoint), framework="numpy") as file:
-            meta = file.metadata() or {}
-            tensors = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise FileFormatError("the checkpoint does not parse", where=checkpoint, found=str(error)) from error
+    tensors, meta = read_tensors(checkpoint)
     if meta.get("format") != FORMAT:
         raise FileFormatError("not a checkpoint of Trajectron++", where=checkpoint, found=json.dumps(meta)[:200])
     try:
@@ -217,6 +207,5 @@ def load_trajectron(checkpoint: Path | None = None) -> TrajectronPredictor:
         raise FileFormatError(
             "the checkpoint does not fit its configuration", where=checkpoint, found=f"tensors {', '.join(odd[:4])}"
         )
-    if not all(np.isfinite(tensor).all() for tensor in tensors.values()):
-        raise FileFormatError("a checkpoint with weights that are not finite", where=checkpoint)
+    check_finite(tensors, checkpoint)
     return TrajectronPredictor(tensors, config)
