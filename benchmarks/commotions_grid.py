@@ -17,6 +17,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from two_cores import ceiling
+
 from giveway.gaps import evaluate as evaluation
 from giveway.gaps.cells import cells_of
 from giveway.gaps.recipes import recipe_for
@@ -44,8 +46,8 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     initial = int(context.settings["evaluations"])
     options = FitOptions(budgets=[Budget(initial=initial, further=0)], threads=1)
 
-    def recipe(name: str, profile: object) -> object:
-        found = recipe_for(name, profile)  # pyright: ignore
+    def recipe(name: str, profile: object, training: object = None) -> object:
+        found = recipe_for(name, profile, training)  # pyright: ignore
         return replace(found, options=options) if name.startswith("CM_") else found
 
     evaluation.recipe_for = recipe  # pyright: ignore
@@ -104,6 +106,7 @@ def main() -> None:
                 "two_workers_s": took[2],
                 "target_ratio": 1.8,
                 "ratio": ratio,
+                "ratio_of_pure_arithmetic": ceiling(),
                 "ok": ratio >= 1.8,
                 "machine": machine(),
             },
