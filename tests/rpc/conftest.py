@@ -11,6 +11,7 @@ import pytest
 
 from giveway.drive.scenes import GivenScenes
 from giveway.planning.builtin import DefaultPlanner
+from giveway.rpc.connection import Connection, Turn
 from giveway.rpc.exchange import ServerClosed
 from giveway.rpc.server import ServerOptions
 from giveway.rpc.sessions import Session, SessionOptions, SessionServer
@@ -37,6 +38,39 @@ class Served:
         self.thread.join(60)
         assert not self.thread.is_alive(), "the session did not end"
         return self.results[0]
+
+
+class Talk:
+    """Fetches and pushes one by one, with calls or on a stream (where each push brings the next fetch's answer)."""
+
+    def __init__(self, address: str, *, stream: bool, **options: Any) -> None:
+        self.stream = stream
+        self.connection = Connection(address, stream=stream, **options)
+        self._next: Turn | None = None
+
+    def fetch(self) -> Any:
+        if not self.stream:
+            return self.connection.fetch()[0]
+        turn, self._next = self._next or self.connection.turn(), None
+        return turn.env
+
+    def push(self, message: Any) -> Any:
+        if not self.stream:
+            return self.connection.push(message)
+        self._next = None
+        self._next = self.connection.turn(message)
+        return self._next.pushed
+
+    def fetch_car(self) -> Any:
+        """The next car, past idle answers."""
+        for _ in range(200):
+            response = self.fetch()
+            if response.resp_code == 0 and response.my_traj.state[0].track_id:
+                return response
+        raise AssertionError("no car came")
+
+
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["calls", "stream"])
 
 
 @pytest.fixture

@@ -13,23 +13,21 @@ import pytest
 
 from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, predict_for
-from giveway.rpc.messages import FETCH, PUSH, FetchEnvResponse, PushMyTrajectoryRequest, PushMyTrajectoryResponse
+from giveway.rpc.messages import (
+    FETCH,
+    PREDICT,
+    PUSH,
+    FetchEnvResponse,
+    PushMyTrajectoryRequest,
+    PushMyTrajectoryResponse,
+)
 from giveway.rpc.wire import PROTOCOL, mode_of
 from giveway.sim.log_files import read_log
-from rpc.conftest import Served, short_case
+from rpc.conftest import Served, Talk, both_ways, short_case
 
 Serve = Callable[..., Served]
 
 ECHO = make_predictor("echo")
-
-
-def fetch_car(connection: Connection) -> Any:
-    """The next car, past idle answers."""
-    for _ in range(200):
-        response, _ = connection.fetch()
-        if response.resp_code == 0 and response.my_traj.state[0].track_id:
-            return response
-    raise AssertionError("no car came")
 
 
 def push_of(response: Any, *, states: int = 30, weights: tuple[float, ...] = (1.0,), **change: Any) -> Any:
@@ -48,9 +46,14 @@ def raw(address: str, path: str, data: bytes, answered: Any) -> Any:
         return call(data, timeout=10, metadata=[("giveway-protocol", PROTOCOL)])
 
 
-def finish(served: Served, connection: Connection) -> Any:
-    predict_for(connection, ECHO)
+def finish(served: Served, talk: Talk) -> Any:
+    predict_for(talk.connection, ECHO)
     return served.result()
+
+
+MODES = pytest.mark.parametrize(
+    ("compat", "stream"), [(False, False), (False, True), (True, False)], ids=["calls", "stream", "compat"]
+)
 
 
 BROKEN = {
@@ -62,31 +65,34 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("compat", [False, True], ids=["strict", "compat"])
-def test_broken_predictions_get_a_sentence_and_may_be_mended(serve: Serve, compat: bool) -> None:
+@MODES
+def test_broken_predictions_get_a_sentence_and_may_be_mended(serve: Serve, compat: bool, stream: bool) -> None:
     served = serve(compat=compat, deadline_s=30.0)
-    connection = Connection(served.address)
+    talk = Talk(served.address, stream=stream)
     for sentence, change in BROKEN.items():
-        car = fetch_car(connection)
-        answer = connection.push(push_of(car, **change))
+        car = talk.fetch_car()
+        answer = talk.push(push_of(car, **change))
         assert answer.resp_code == -1
         assert sentence in answer.msg
-        assert fetch_car(connection) == car, "refused, so the same car is still to be predicted"
-        assert connection.push(push_of(car)).resp_code == 0
-    session = finish(served, connection)
+        assert talk.fetch_car() == car, "refused, so the same car is still to be predicted"
+        assert talk.push(push_of(car)).resp_code == 0
+    session = finish(served, talk)
     assert session.run.fallbacks == 0
     assert session.document["wire"]["counts"]["refused"] == len(BROKEN)
     assert len([e for e in session.document["wire"]["events"] if e["kind"] == "refused"]) == len(BROKEN)
 
 
-def test_after_three_refusals_the_drive_goes_on_with_constant_velocity(serve: Serve, tmp_path: Path) -> None:
+@both_ways
+def test_after_three_refusals_the_drive_goes_on_with_constant_velocity(
+    serve: Serve, tmp_path: Path, stream: bool
+) -> None:
     served = serve(deadline_s=None)
-    connection = Connection(served.address)
-    first = fetch_car(connection)
+    talk = Talk(served.address, stream=stream)
+    first = talk.fetch_car()
     for _ in range(3):
-        assert connection.push(push_of(first, states=29)).resp_code == -1
-    assert fetch_car(connection) != first
-    session = finish(served, connection)
+        assert talk.push(push_of(first, states=29)).resp_code == -1
+    assert talk.fetch_car() != first
+    session = finish(served, talk)
     assert session.run.fallbacks == 1
     assert session.document["wire"]["counts"]["given_up"] == 1
     log = read_log(next((tmp_path / "out").glob("logs/*/*/log.json")).parent)
@@ -95,87 +101,99 @@ def test_after_three_refusals_the_drive_goes_on_with_constant_velocity(serve: Se
     assert event.text == "3 pushes were refused, the last one: mode 0 has 29 states, 30 are needed"
 
 
-def test_a_late_prediction_is_replaced_refused_and_counted(serve: Serve, tmp_path: Path) -> None:
+@both_ways
+def test_a_late_prediction_is_replaced_refused_and_counted(serve: Serve, stream: bool) -> None:
     served = serve(deadline_s=1.0)
-    connection = Connection(served.address)
-    car = fetch_car(connection)
+    talk = Talk(served.address, stream=stream)
+    car = talk.fetch_car()
     time.sleep(1.5)
-    answer = connection.push(push_of(car))
+    answer = talk.push(push_of(car))
+    counts = dict(served.server._exchange.tally.count)
     assert answer.resp_code == -1
     assert "no prediction within 1000 ms; constant velocity was taken" in answer.msg
-    connection.close()
-    served.server.stop()
-    served.thread.join(10)
-    tally = served.server._exchange.tally
-    assert tally.count["late"] == 1
-    assert tally.count["unexpected_pushes"] == 1
+    assert (counts["late"], counts["unexpected_pushes"]) == (1, 1)
+    talk.connection.close()
 
 
-def test_a_client_that_dies_with_a_car_in_hand_costs_one_prediction(serve: Serve) -> None:
+@both_ways
+def test_a_client_that_dies_with_a_car_in_hand_costs_one_prediction(serve: Serve, stream: bool) -> None:
     served = serve(deadline_s=0.5, takeover_s=0.3)
-    dying = Connection(served.address, name="dying")
-    fetch_car(dying)
-    dying.close()
+    dying = Talk(served.address, stream=stream, name="dying")
+    dying.fetch_car()
+    dying.connection.close()
     time.sleep(0.8)
-    second = Connection(served.address, name="second")
     # The machine may be slow: what counts is that the second client ends the session and that the loss is told.
-    predict_for(second, ECHO)
-    session = served.result()
+    session = finish(served, Talk(served.address, stream=stream, name="second"))
     counts = session.document["wire"]["counts"]
     assert counts["takeovers"] == 1
     assert session.run.fallbacks == counts["late"] >= 1
     assert any(e["text"] == "second took over from dying" for e in session.document["wire"]["events"])
 
 
-def test_a_client_that_reconnects_in_time_gets_the_same_car(serve: Serve) -> None:
+@pytest.mark.parametrize(("stream", "then"), [(False, False), (True, True), (True, False), (False, True)], ids=str)
+def test_a_client_that_reconnects_in_time_gets_the_same_car(serve: Serve, stream: bool, then: bool) -> None:
     served = serve(deadline_s=30.0)
-    before = Connection(served.address, name="me")
-    car = fetch_car(before)
-    before.close()
-    after = Connection(served.address, name="me")
-    assert fetch_car(after) == car
+    before = Talk(served.address, stream=stream, name="me")
+    car = before.fetch_car()
+    before.connection.close()
+    after = Talk(served.address, stream=then, name="me")
+    assert after.fetch_car() == car
     session = finish(served, after)
     assert session.run.fallbacks == 0
     assert session.document["wire"]["counts"]["repeated_fetches"] == 2
 
 
-@pytest.mark.parametrize("compat", [False, True], ids=["strict", "compat"])
-def test_a_second_client_gets_no_work_and_changes_nothing(serve: Serve, compat: bool) -> None:
+@MODES
+def test_a_second_client_gets_no_work_and_changes_nothing(serve: Serve, compat: bool, stream: bool) -> None:
     served = serve(compat=compat, deadline_s=30.0, takeover_s=30.0)
-    first, second = Connection(served.address, name="first"), Connection(served.address, name="second")
-    car = fetch_car(first)
-    response, _ = second.fetch()
+    first = Talk(served.address, stream=stream, name="first")
+    second = Talk(served.address, stream=stream, name="second")
+    car = first.fetch_car()
+    response = second.fetch()
     answer = second.push(push_of(car))
     if compat:
         assert (response.resp_code, response.my_traj.state[0].agent_type, answer.resp_code) == (0, "233", 0)
     else:
         assert (response.resp_code, answer.resp_code) == (3, -1)
         assert "another client (first) is connected" in response.msg
-    assert fetch_car(first) == car, "what the second one pushed was not taken"
+    assert first.fetch_car() == car, "what the second one pushed was not taken"
     session = finish(served, first)
     assert session.run.fallbacks == 0
-    assert session.document["wire"]["counts"]["busy"] == 1
+    assert session.document["wire"]["counts"]["busy"] == (2 if stream else 1), "each message of a stream is a fetch"
 
 
-def test_a_push_without_a_fetch_is_refused(serve: Serve) -> None:
+def test_a_second_push_for_one_fetch_is_refused(serve: Serve) -> None:
     served = serve(deadline_s=30.0)
-    connection = Connection(served.address)
-    car = fetch_car(connection)
-    assert connection.push(push_of(car)).resp_code == 0
-    again = connection.push(push_of(car))
+    talk = Talk(served.address, stream=False)
+    car = talk.fetch_car()
+    assert talk.push(push_of(car)).resp_code == 0
+    again = talk.push(push_of(car))
     assert again.resp_code == -1
     assert "fetch first" in again.msg
-    finish(served, connection)
+    finish(served, talk)
 
 
-def test_huge_messages_are_refused_by_the_transport_and_the_server_goes_on(serve: Serve) -> None:
+@both_ways
+def test_a_client_that_begins_with_a_push_is_told_to_fetch(serve: Serve, stream: bool) -> None:
     served = serve(deadline_s=30.0)
-    connection = Connection(served.address)
-    car = fetch_car(connection)
+    talk = Talk(served.address, stream=stream)
+    answer = talk.push(PushMyTrajectoryRequest(pred_trajs=[mode_of(np.ones((30, 5)), 1)], probability=[1.0]))
+    assert answer.resp_code == -1
+    assert "fetch first" in answer.msg
+    session = finish(served, talk)
+    assert session.document["wire"]["counts"]["unexpected_pushes"] == 1
+    assert session.run.fallbacks == 0
+
+
+@both_ways
+def test_huge_messages_are_refused_by_the_transport_and_the_server_goes_on(serve: Serve, stream: bool) -> None:
+    served = serve(deadline_s=30.0)
+    talk = Talk(served.address, stream=stream)
+    car = talk.fetch_car()
     with pytest.raises(grpc.RpcError) as caught:
-        connection.push(push_of(car, states=60_000))
+        talk.push(push_of(car, states=60_000))
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert finish(served, connection).run.fallbacks == 0
+    assert finish(served, talk).run.fallbacks == 0
 
 
 def test_clients_of_another_protocol_are_told(serve: Serve) -> None:
@@ -189,7 +207,7 @@ def test_clients_of_another_protocol_are_told(serve: Serve) -> None:
     assert "does not follow simulator.proto" in answer.msg
     answer = raw(served.address, PUSH, b"\xff\xff\xff", PushMyTrajectoryResponse)
     assert answer.resp_code == -1
-    session = finish(served, Connection(served.address))
+    session = finish(served, Talk(served.address, stream=False))
     assert session.document["wire"]["counts"]["unreadable"] == 3
 
 
@@ -203,29 +221,34 @@ def test_a_strict_server_wants_to_hear_its_version_and_survives_who_does_not_say
             assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
             assert "--compat" in caught.value.details()
             assert ("says '2'" if spoken else "says none") in caught.value.details()
-    session = finish(served, Connection(served.address))
+        with pytest.raises(grpc.RpcError) as caught:
+            next(channel.stream_stream(PREDICT)(iter([b""]), timeout=10, metadata=spoken))
+        assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    session = finish(served, Talk(served.address, stream=True))
     assert session.run.fallbacks == 0
-    assert session.document["wire"]["counts"]["other_protocol"] == 2
+    assert session.document["wire"]["counts"]["other_protocol"] == 3
 
 
-def test_enormous_numbers_are_refused_and_the_largest_allowed_ones_are_survived(serve: Serve) -> None:
+@both_ways
+def test_enormous_numbers_are_refused_and_the_largest_allowed_ones_are_survived(serve: Serve, stream: bool) -> None:
     served = serve(deadline_s=30.0)
-    connection = Connection(served.address)
-    car = fetch_car(connection)
-    answer = connection.push(push_of(car, x=1e308))
+    talk = Talk(served.address, stream=stream)
+    car = talk.fetch_car()
+    answer = talk.push(push_of(car, x=1e308))
     assert answer.resp_code == -1
     assert "a number beyond 100000" in answer.msg
-    assert connection.push(push_of(car, x=-1e5)).resp_code == 0
-    assert finish(served, connection).run.failed == {}
+    assert talk.push(push_of(car, x=-1e5)).resp_code == 0
+    assert finish(served, talk).run.failed == {}
 
 
-def test_without_the_token_nobody_gets_in(serve: Serve) -> None:
+@both_ways
+def test_without_the_token_nobody_gets_in(serve: Serve, stream: bool) -> None:
     served = serve(deadline_s=30.0, server={"token": "open sesame"})
     for token in (None, "", "open sesamE"):
         with pytest.raises(grpc.RpcError) as caught:
-            Connection(served.address, token=token).fetch()
+            Talk(served.address, stream=stream, token=token).fetch()
         assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
-    session = finish(served, Connection(served.address, token="open sesame"))
+    session = finish(served, Talk(served.address, stream=stream, token="open sesame"))
     assert session.document["wire"]["counts"]["unauthenticated"] == 3
 
 

@@ -19,23 +19,30 @@ BAD_CLIENT = """
 import sys, time
 from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, inputs_of, push_of
-from giveway.rpc.messages import PushMyTrajectoryRequest
 
-address, manner = sys.argv[1:]
-connection, predictor, pushed = Connection(address), make_predictor("constant_velocity"), 0
+address, way, manner = sys.argv[1:]
+connection, predictor = Connection(address, stream=way == "stream"), make_predictor("constant_velocity")
+message, pushed = None, 0
 while True:
-    response, metadata = connection.fetch()
-    if response.resp_code == 233:
+    if manner == "opens streams":
+        connection._hang_up()
+    turn, message = connection.turn(message), None
+    if manner == "dies" and pushed == 5:
+        sys.exit()
+    if manner == "gives up" and turn.pushed is not None and turn.pushed.resp_code != 0:
+        sys.exit()
+    env = turn.env
+    if env.resp_code == 233:
         if manner != "leaves without a word":
-            connection.push(PushMyTrajectoryRequest())
+            connection.say_goodbye()
         if manner == "goes on for ever":
             continue
         sys.exit()
-    if response.resp_code == 2:
+    if env.resp_code == 2:
         if manner == "stops when idle":
             sys.exit()
         continue
-    message = push_of(predictor.predict(inputs_of(response, metadata)), response.my_traj.state[-1].track_id)
+    message = push_of(predictor.predict(inputs_of(env, turn.about)), env.my_traj.state[-1].track_id)
     states = message.pred_trajs[0].state
     if manner == "29 states":
         del states[29]
@@ -52,11 +59,7 @@ while True:
             state.psi_rad *= 57.3
     if manner == "sleeps once" and pushed == 4:
         time.sleep(1.5)
-    answer, pushed = connection.push(message), pushed + 1
-    if manner == "dies" and pushed == 5:
-        sys.exit()
-    if manner == "gives up" and answer.resp_code != 0:
-        sys.exit()
+    pushed += 1
 """
 
 
@@ -79,34 +82,41 @@ def watched(command: list[str], *, deadline_s: float | None = 30.0, wait_s: floa
         client.wait()
 
 
-def verdicts_on(manner: str, folder: Path, **options: float) -> dict[str, Verdict]:
+def verdicts_on(way: str, manner: str, folder: Path, **options: float) -> dict[str, Verdict]:
     script = folder / "client.py"
     script.write_text(BAD_CLIENT)
-    return {v.rule: v for v in judge(watched([sys.executable, str(script), "ADDRESS", manner], **options))}
+    return {v.rule: v for v in judge(watched([sys.executable, str(script), "ADDRESS", way, manner], **options))}
 
 
-def test_the_reference_client_passes_every_rule() -> None:
-    verdicts = judge(watched([sys.executable, "-m", "giveway.rpc.client", "--address", "ADDRESS"]))
+@pytest.mark.parametrize(("more", "seen"), [((), "fetches and pushes on one stream"), (("--unary",), "calls")], ids=str)
+def test_the_reference_client_passes_every_rule(more: tuple[str, ...], seen: str) -> None:
+    verdicts = judge(watched([sys.executable, "-m", "giveway.rpc.client", "--address", "ADDRESS", *more]))
     assert {v.rule: v.verdict for v in verdicts} == {rule.__name__: "pass" for rule in RULES}
+    assert verdicts[0].seen.endswith(seen)
 
 
 @pytest.mark.parametrize(
-    ("manner", "rule", "seen"),
+    ("way", "manner", "rule", "seen"),
     [
-        ("29 states", "length", "a mode with 29 states"),
-        pytest.param("probability 0.9", "probabilities", "probabilities 0.9", marks=pytest.mark.slow),
-        pytest.param("foreign id", "identity", "where car", marks=pytest.mark.slow),
-        ("site frame", "frame", " m from the car"),
-        pytest.param("stops when idle", "waiting", "no fetch came after an idle answer", marks=pytest.mark.slow),
-        ("gives up", "persistence", "no good push came"),
-        pytest.param("leaves without a word", "goodbye", "not answered", marks=pytest.mark.slow),
-        ("goes on for ever", "goodbye", "more calls after the goodbye"),
+        ("calls", "29 states", "length", "a mode with 29 states"),
+        pytest.param("stream", "29 states", "length", "a mode with 29 states", marks=pytest.mark.slow),
+        pytest.param("calls", "probability 0.9", "probabilities", "probabilities 0.9", marks=pytest.mark.slow),
+        pytest.param("stream", "foreign id", "identity", "where car", marks=pytest.mark.slow),
+        ("stream", "site frame", "frame", " m from the car"),
+        pytest.param("calls", "stops when idle", "waiting", "no fetch came", marks=pytest.mark.slow),
+        pytest.param("stream", "stops when idle", "waiting", "no fetch came", marks=pytest.mark.slow),
+        ("calls", "gives up", "persistence", "no good push came"),
+        ("stream", "gives up", "persistence", "no good push came"),
+        pytest.param("calls", "leaves without a word", "goodbye", "not answered", marks=pytest.mark.slow),
+        pytest.param("stream", "leaves without a word", "goodbye", "not answered", marks=pytest.mark.slow),
+        pytest.param("calls", "goes on for ever", "goodbye", "more calls after the goodbye", marks=pytest.mark.slow),
+        ("stream", "goes on for ever", "goodbye", "more calls after the goodbye"),
     ],
 )
 def test_a_client_that_breaks_a_rule_is_told_which_and_what_to_do(
-    tmp_path: Path, manner: str, rule: str, seen: str
+    tmp_path: Path, way: str, manner: str, rule: str, seen: str
 ) -> None:
-    verdicts = verdicts_on(manner, tmp_path)
+    verdicts = verdicts_on(way, manner, tmp_path)
     assert verdicts[rule].verdict == "FAIL"
     assert seen in verdicts[rule].seen
     assert verdicts[rule].hint
@@ -115,18 +125,25 @@ def test_a_client_that_breaks_a_rule_is_told_which_and_what_to_do(
 
 
 def test_a_slow_client_is_late_and_one_that_dies_is_missed(tmp_path: Path) -> None:
-    late = verdicts_on("sleeps once", tmp_path, deadline_s=1.0)
+    late = verdicts_on("calls", "sleeps once", tmp_path, deadline_s=1.0)
     assert late["deadline"].verdict == "FAIL"
     assert "not within 1000 ms" in late["deadline"].seen
-    dead = verdicts_on("dies", tmp_path)
+    dead = verdicts_on("stream", "dies", tmp_path)
     assert dead["completeness"].verdict == "FAIL"
     assert "fell silent after 1 cases" in dead["completeness"].seen
     assert dead["goodbye"].verdict == "not seen"
 
 
 def test_degrees_are_only_a_warning(tmp_path: Path) -> None:
-    verdicts = verdicts_on("degrees", tmp_path)
+    verdicts = verdicts_on("stream", "degrees", tmp_path)
     assert verdicts["motion"].verdict == "warn"
+    assert not [v for v in verdicts.values() if v.verdict == "FAIL"]
+
+
+def test_a_stream_for_every_message_is_a_warning(tmp_path: Path) -> None:
+    verdicts = verdicts_on("stream", "opens streams", tmp_path)
+    assert verdicts["connects"].verdict == "warn"
+    assert "keep one stream open" in verdicts["connects"].hint
     assert not [v for v in verdicts.values() if v.verdict == "FAIL"]
 
 

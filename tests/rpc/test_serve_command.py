@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, inputs_of, predict_for, push_of
 from giveway.sim.log_files import logs_below, read_log
@@ -24,8 +26,8 @@ DYING_CLIENT = """
 import os, sys
 from giveway.rpc.client import Connection
 
-connection = Connection(sys.argv[1])
-while connection.fetch()[0].resp_code != 0:
+connection = Connection(sys.argv[1], stream=sys.argv[2] == "stream")
+while connection.turn().env.resp_code != 0:
     pass
 os.kill(os.getpid(), 9)
 """
@@ -53,13 +55,15 @@ def serving(*args: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def answer(connection: Connection, count: int) -> None:
     """Fetch and push so many cars."""
-    predictor = make_predictor("echo")
+    predictor, message = make_predictor("echo"), None
     while count:
-        response, metadata = connection.fetch()
-        if response.resp_code == 0:
-            track = response.my_traj.state[-1].track_id
-            assert connection.push(push_of(predictor.predict(inputs_of(response, metadata)), track)).resp_code == 0
+        turn, message = connection.turn(message), None
+        if turn.pushed is not None:
+            assert turn.pushed.resp_code == 0
             count -= 1
+        if turn.env.resp_code == 0:
+            track = turn.env.my_traj.state[-1].track_id
+            message = push_of(predictor.predict(inputs_of(turn.env, turn.about)), track)
 
 
 def wait_for_logs(out: Path, count: int) -> None:
@@ -105,12 +109,15 @@ def test_ctrl_c_ends_the_server_with_a_summary(tmp_path: Path) -> None:
     assert len(logs_below(out)) == 1
 
 
-def test_a_client_killed_between_fetch_and_push_costs_one_prediction_and_the_next_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["stream", pytest.param("calls", marks=pytest.mark.slow)])
+def test_a_client_killed_between_fetch_and_push_costs_one_prediction_and_the_next_goes_on(
+    tmp_path: Path, way: str
+) -> None:
     script = tmp_path / "dying.py"
     script.write_text(DYING_CLIENT)
     out = tmp_path / "R"
     with serving("--limit", "1", "--out", str(out), "--deadline-ms", "5000", "--json") as (process, address):
-        dying = subprocess.run([sys.executable, str(script), address], env=environment(), timeout=60, check=False)
+        dying = subprocess.run([sys.executable, str(script), address, way], env=environment(), timeout=60, check=False)
         assert dying.returncode == -signal.SIGKILL
         time.sleep(5.5)
         predict_for(Connection(address, name="next"), make_predictor("echo"))

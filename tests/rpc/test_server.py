@@ -13,7 +13,7 @@ from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, predict_for
 from giveway.rpc.exchange import Exchange
 from giveway.rpc.server import PredictionServer, ServerOptions
-from rpc.conftest import Served
+from rpc.conftest import Served, both_ways
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -43,12 +43,16 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert_file, key_file
 
 
-def test_encrypted_sessions_work_and_plain_clients_stay_outside(serve: Callable[..., Served], tmp_path: Path) -> None:
+@both_ways
+def test_encrypted_sessions_work_and_plain_clients_stay_outside(
+    serve: Callable[..., Served], tmp_path: Path, stream: bool
+) -> None:
     cert, key = certificate(tmp_path)
     served = serve(deadline_s=30.0, server={"tls_cert": cert, "tls_key": key})
     with grpc.insecure_channel(served.address) as channel, pytest.raises(grpc.RpcError):
         channel.unary_unary("/service.SimulatorServer/FetchEnv")(b"", timeout=2)
-    report = predict_for(Connection(served.address, root_certificate=cert.read_bytes()), make_predictor("echo"))
+    connection = Connection(served.address, root_certificate=cert.read_bytes(), stream=stream)
+    report = predict_for(connection, make_predictor("echo"))
     assert report.predicted == 10
 
 

@@ -16,7 +16,7 @@ from giveway.planning.builtin import DefaultPlanner
 from giveway.rpc.client import Connection, predict_for
 from giveway.sim.log_files import read_log
 from giveway.sim.logs import DriveLog
-from rpc.conftest import SOURCE, Served, short_case
+from rpc.conftest import SOURCE, Served, both_ways, short_case
 
 Serve = Callable[..., Served]
 
@@ -59,10 +59,14 @@ def logs_in(out: Path) -> dict[str, DriveLog]:
     return {log.case.id: log for log in logs}
 
 
-@pytest.mark.parametrize("predictor", ["constant_velocity", "echo"])
-def test_a_client_process_gives_the_logs_of_a_run_in_process(serve: Serve, tmp_path: Path, predictor: str) -> None:
+@pytest.mark.parametrize(
+    ("predictor", "more"), [("constant_velocity", ()), ("echo", ()), ("constant_velocity", ("--unary",))], ids=str
+)
+def test_a_client_process_gives_the_logs_of_a_run_in_process(
+    serve: Serve, tmp_path: Path, predictor: str, more: tuple[str, ...]
+) -> None:
     served = serve([short_case("one"), short_case("two")], deadline_s=30.0)
-    command = [sys.executable, "-m", "giveway.rpc.client", "--address", served.address, "--predictor", predictor]
+    command = [sys.executable, "-m", "giveway.rpc.client", "--address", served.address, "--predictor", predictor, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(), check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "20 predictions in 2 cases, 0 refused\n"
@@ -72,6 +76,7 @@ def test_a_client_process_gives_the_logs_of_a_run_in_process(serve: Serve, tmp_p
     assert [logs[log.case.id].digest for log in expected] == [log.digest for log in expected]
     assert session.run.fallbacks == 0
     assert session.document["wire"]["counts"]["answered"] == 20
+    assert session.document["wire"]["counts"].get("streams", 0) == (0 if more else 1)
     assert session.document["wire"]["goodbye"]
 
 
@@ -118,22 +123,24 @@ def test_a_stopped_session_is_resumed_by_the_next_server(serve: Serve, tmp_path:
     assert set(logs_in(tmp_path / "out")) == set(names)
 
 
-def test_one_server_drives_for_one_client_after_the_other(serve: Serve, tmp_path: Path) -> None:
+@both_ways
+def test_one_server_drives_for_one_client_after_the_other(serve: Serve, tmp_path: Path, stream: bool) -> None:
     served = serve(deadline_s=30.0)
-    predict_for(Connection(served.address), make_predictor("echo"))
+    predict_for(Connection(served.address, stream=stream), make_predictor("echo"))
     served.result()
     import threading
 
     results = []
     thread = threading.Thread(target=lambda: results.append(served.server.drive(tmp_path / "again")), daemon=True)
     thread.start()
-    report = predict_for(Connection(served.address), make_predictor("constant_velocity"))
+    report = predict_for(Connection(served.address, stream=stream), make_predictor("constant_velocity"))
     thread.join(60)
     assert report.predicted == 10
     assert results[0].document["wire"]["counts"]["answered"] == 10
 
 
-def test_several_modes_arrive_with_their_probabilities(serve: Serve, tmp_path: Path) -> None:
+@both_ways
+def test_several_modes_arrive_with_their_probabilities(serve: Serve, tmp_path: Path, stream: bool) -> None:
     class TwoModes:
         info = make_predictor("echo").info
 
@@ -146,7 +153,7 @@ def test_several_modes_arrive_with_their_probabilities(serve: Serve, tmp_path: P
             return MotionPrediction(states=np.concatenate([one, other], axis=1), probability=weight)
 
     served = serve(deadline_s=30.0)
-    predict_for(Connection(served.address), TwoModes())
+    predict_for(Connection(served.address, stream=stream), TwoModes())
     served.result()
     log = logs_in(tmp_path / "out")["crossing"]
     assert log.predictions is not None

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,15 +22,9 @@ from giveway.models.motion.protocol import (
     MotionPrediction,
     TrajectoryPredictor,
 )
-from giveway.rpc.messages import (
-    FETCH,
-    PUSH,
-    FetchEnvRequest,
-    FetchEnvResponse,
-    PushMyTrajectoryRequest,
-    PushMyTrajectoryResponse,
-)
-from giveway.rpc.wire import BUSY, IDLE, OK, OVER, PROTOCOL, mode_of
+from giveway.rpc.connection import Connection
+from giveway.rpc.messages import PushMyTrajectoryRequest
+from giveway.rpc.wire import BUSY, IDLE, OK, OVER, mode_of
 
 try:
     import grpc
@@ -42,7 +34,8 @@ except ImportError as error:
 ORIGIN_M = (1000.0, 1000.0)
 """What the wire's frame lies off the site's."""
 
-CALL_TIMEOUT_S = 30.0
+BUSY_S = 0.2
+"""How long to wait before asking again while another client is connected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,66 +53,12 @@ class ClientReport:
     cases: tuple[str, ...]
 
 
-class Connection:
-    """The two calls.
-
-    Args:
-        address: host:port.
-        token: shown to the server, if given.
-        root_certificate: PEM of the authority that signed the server's certificate; None is without encryption.
-        name: how the server tells this client apart; random if None.
-    """
-
-    def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        root_certificate: bytes | None = None,
-        name: str | None = None,
-    ) -> None:
-        if root_certificate is None:
-            self._channel = grpc.insecure_channel(address)
-        else:
-            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificate))
-        self._metadata = [("giveway-protocol", PROTOCOL), ("giveway-client", name or uuid.uuid4().hex)]
-        if token is not None:
-            self._metadata.append(("authorization", f"Bearer {token}"))
-        self._fetch = self._call(FETCH, FetchEnvRequest, FetchEnvResponse)
-        self._push = self._call(PUSH, PushMyTrajectoryRequest, PushMyTrajectoryResponse)
-
-    def _call(self, path: str, asked: Any, answered: Any) -> Callable[..., Any]:
-        return self._channel.unary_unary(
-            path, request_serializer=asked.SerializeToString, response_deserializer=answered.FromString
-        )
-
-    def fetch(self) -> tuple[Any, Mapping[str, str]]:
-        """The answer and the server's metadata."""
-        response, call = self._fetch.with_call(  # pyright: ignore[reportFunctionMemberAccess]
-            FetchEnvRequest(), metadata=self._metadata, timeout=CALL_TIMEOUT_S, wait_for_ready=True
-        )
-        return response, {str(key): str(value) for key, value in call.trailing_metadata()}
-
-    def push(self, message: Any) -> Any:
-        """The answer to a prediction."""
-        return self._push(message, metadata=self._metadata, timeout=CALL_TIMEOUT_S)
-
-    def say_goodbye(self) -> None:
-        """The empty push after 233; a server in compat mode ends the call instead of answering."""
-        with contextlib.suppress(grpc.RpcError):
-            self.push(PushMyTrajectoryRequest())
-
-    def close(self) -> None:
-        """Hang up."""
-        self._channel.close()
-
-
 def inputs_of(response: Any, metadata: Mapping[str, str], roads: Mapping[str, LaneMap] | None = None) -> MotionInputs:
     """What a predictor is given for one fetch answer; the numbers are those of a run in process.
 
     Args:
         response: a fetch answer that asks for a prediction.
-        metadata: of the answer.
+        metadata: of the answer, or what the stream said about it.
         roads: lane maps by site name, for predictors that want them.
     """
     cars = [response.my_traj, *response.other_trajs]
@@ -167,29 +106,26 @@ def predict_for(
             f"{predictor.info.title} needs the true future", found="a server never sends it", hint="giveway drive run"
         )
     predicted, refused, cases = 0, list[str](), list[str]()
+    message: Any = None
     while True:
-        response, metadata = connection.fetch()
-        if response.resp_code == OVER:
+        turn = connection.turn(message)
+        env, message = turn.env, None
+        if turn.pushed is not None and turn.pushed.resp_code == OK:
+            predicted += 1
+        elif turn.pushed is not None:
+            refused.append(turn.pushed.msg)
+        if env.resp_code == OVER:
             connection.say_goodbye()
             return ClientReport(predicted=predicted, refused=tuple(refused), cases=tuple(cases))
-        if response.resp_code == BUSY:
-            time.sleep(0.2)
-            continue
-        if response.resp_code == IDLE:
-            continue
-        if response.resp_code != OK:
-            raise ProtocolError("the server refused this client", found=response.msg)
-        track_id = response.my_traj.state[-1].track_id
-        if track_id == 0:
-            continue
-        inputs = inputs_of(response, metadata, roads)
-        if not cases or cases[-1] != inputs.case_ids[0]:
-            cases.append(inputs.case_ids[0])
-        answer = connection.push(push_of(predictor.predict(inputs), track_id))
-        if answer.resp_code == OK:
-            predicted += 1
-        else:
-            refused.append(answer.msg)
+        if env.resp_code == BUSY:
+            time.sleep(BUSY_S)
+        elif env.resp_code not in (OK, IDLE):
+            raise ProtocolError("the server refused this client", found=env.msg)
+        elif env.resp_code == OK and env.my_traj.state[-1].track_id:
+            inputs = inputs_of(env, turn.about, roads)
+            if not cases or cases[-1] != inputs.case_ids[0]:
+                cases.append(inputs.case_ids[0])
+            message = push_of(predictor.predict(inputs), env.my_traj.state[-1].track_id)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -207,12 +143,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--checkpoint", type=Path, help="for predictors that were trained")
     parser.add_argument("--token-env", help="environment variable that holds the token")
     parser.add_argument("--root-certificate", type=Path, help="PEM file; encrypts")
+    parser.add_argument("--unary", action="store_true", help="two calls per prediction, although a stream is faster")
     options = parser.parse_args(argv)
     try:
         connection = Connection(
             options.address,
             token=os.environ.get(options.token_env) if options.token_env else None,
             root_certificate=options.root_certificate.read_bytes() if options.root_certificate else None,
+            stream=not options.unary,
         )
         report = predict_for(connection, make_predictor(options.predictor, options.checkpoint))
         connection.close()

@@ -56,7 +56,8 @@ class Tally:
 
     Attributes:
         count: ``asked``, ``answered``, ``late``, ``refused``, ``given_up``, ``repeated_fetches``, ``idle``, ``busy``,
-            ``takeovers``, ``unexpected_pushes``, ``unreadable``, ``other_protocol``, ``unauthenticated``.
+            ``takeovers``, ``unexpected_pushes``, ``unreadable``, ``other_protocol``, ``unauthenticated``, ``streams``,
+            ``streams_ended``.
         latency_s: from fetch to push of every answer.
         first_fetch_at: when the first car was handed out, on the monotonic clock; 0 before.
         sentences: the first few of what clients were told, with the kind.
@@ -233,6 +234,18 @@ class Exchange:
         with self._changed:
             self.tally.add("other_protocol", sentence)
         return sentence
+
+    def count_stream(self, client: str, *, instead_of: str) -> None:
+        """Count a stream that was opened, and whose had to be ended for it."""
+        with self._changed:
+            self.tally.add("streams")
+            if instead_of:
+                self.tally.add("streams_ended", f"the stream of {instead_of} was ended for one of {client}")
+
+    @property
+    def holder(self) -> str:
+        """The client that holds the session; empty if nobody does."""
+        return self._holder
 
     @property
     def is_over(self) -> bool:

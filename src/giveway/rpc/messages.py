@@ -20,6 +20,7 @@ except ImportError as error:
 SERVICE = "service.SimulatorServer"
 FETCH = f"/{SERVICE}/FetchEnv"
 PUSH = f"/{SERVICE}/PushMyTrajectory"
+PREDICT = f"/{SERVICE}/Predict"
 
 PROTO_NAME = "simulator.proto"
 
@@ -36,12 +37,17 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "PushMyTrajectoryRequest": ("repeated Trajectory pred_trajs", "repeated double probability"),
     "PushMyTrajectoryResponse": ("int32 resp_code", "string msg"),
+    "PredictRequest": ("PushMyTrajectoryRequest push",),
+    "PredictResponse": (
+        *("PushMyTrajectoryResponse pushed", "FetchEnvResponse env", "string case_id", "string car_id", "uint64 tick"),
+    ),
 }
 """Message to fields, numbered from 1 in this order."""
 
 _CALLS = {
     "FetchEnv": ("FetchEnvRequest", "FetchEnvResponse"),
     "PushMyTrajectory": ("PushMyTrajectoryRequest", "PushMyTrajectoryResponse"),
+    "Predict": ("stream PredictRequest", "stream PredictResponse"),
 }
 
 
@@ -62,8 +68,14 @@ def file_description() -> descriptor_pb2.FileDescriptorProto:
                 entry.type_name = f".service.{kind}"
     service = description.service.add(name="SimulatorServer")
     for name, (asked, answered) in _CALLS.items():
+        *from_client, asked = asked.split()
+        *from_server, answered = answered.split()
         call = service.method.add(name=name, input_type=f".service.{asked}", output_type=f".service.{answered}")
         call.options.SetInParent()
+        if from_client:
+            call.client_streaming = True
+        if from_server:
+            call.server_streaming = True
     return description
 
 
@@ -86,3 +98,5 @@ FetchEnvRequest = _message("FetchEnvRequest")
 FetchEnvResponse = _message("FetchEnvResponse")
 PushMyTrajectoryRequest = _message("PushMyTrajectoryRequest")
 PushMyTrajectoryResponse = _message("PushMyTrajectoryResponse")
+PredictRequest = _message("PredictRequest")
+PredictResponse = _message("PredictResponse")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,12 @@ from giveway.rpc.messages import (
     SERVICE,
     FetchEnvRequest,
     FetchEnvResponse,
+    PredictRequest,
+    PredictResponse,
     PushMyTrajectoryRequest,
     PushMyTrajectoryResponse,
 )
+from giveway.rpc.streams import OpenStream, OpenStreams
 from giveway.rpc.wire import PROTOCOL, REFUSED
 
 try:
@@ -26,6 +29,7 @@ except ImportError as error:
     raise MissingDependencyError("grpc", extra="rpc", purpose="serving predictors over gRPC") from error
 
 MAX_MESSAGE_BYTES = 1 << 20
+THREADS = 16
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OTHER_PROTOCOL = (
     "this message does not follow simulator.proto; a client of the variant with a 'tag' field cannot connect"
@@ -82,8 +86,9 @@ class PredictionServer:
         self._exchange = exchange
         self._token = options.token
         self._seed = seed
+        self._streams = OpenStreams()
         self._server = grpc.server(
-            ThreadPoolExecutor(16, thread_name_prefix="giveway-rpc"),
+            ThreadPoolExecutor(THREADS, thread_name_prefix="giveway-rpc"),
             options=[
                 ("grpc.max_receive_message_length", options.max_message_bytes),
                 ("grpc.max_metadata_size", 16 << 10),
@@ -99,6 +104,10 @@ class PredictionServer:
                 self._push, request_deserializer=_reader(PushMyTrajectoryRequest), response_serializer=_bytes_of
             ),
         }
+        if not exchange.compat:
+            calls["Predict"] = grpc.stream_stream_rpc_method_handler(
+                self._predict, request_deserializer=_reader(PredictRequest), response_serializer=_bytes_of
+            )
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, calls),))
         self.port = self._bind(options)
 
@@ -133,12 +142,7 @@ class PredictionServer:
             sentence = exchange.refuse_unreadable(OTHER_PROTOCOL if message is UNREADABLE else _UNKNOWN_FIELDS)
             return FetchEnvResponse(resp_code=REFUSED, msg=sentence)
         response, request = exchange.fetch(client, context.is_active)
-        metadata = [
-            ("giveway-protocol", PROTOCOL),
-            ("giveway-mode", "compat" if exchange.compat else "strict"),
-            ("giveway-deadline-ms", str(round(1000 * (exchange.deadline_s or 0)))),
-            ("giveway-seed", str(self._seed)),
-        ]
+        metadata = self._metadata()
         if request is not None:
             metadata += [("giveway-case", request.case), ("giveway-tick", str(request.tick))]
             if request.car.isascii() and request.car.isprintable():
@@ -156,6 +160,51 @@ class PredictionServer:
             # The server of 2020 was gone by now, and its clients end by this error.
             context.abort(grpc.StatusCode.UNAVAILABLE, "the session is over")
         return response
+
+    def _predict(self, messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+        """One session on one stream: every message is a push, if it holds one, and a fetch."""
+        client = self._client(context)
+        stream = OpenStream(client=client, end=context.cancel)
+        if not context.add_callback(lambda: self._streams.remove(stream)):
+            return
+        ended = self._streams.add(stream, keep=self._exchange.holder)
+        self._exchange.count_stream(client, instead_of=ended.client if ended else "")
+        context.send_initial_metadata(tuple(self._metadata()))
+        for message in messages:
+            stream.hear()
+            answer = self._turn(client, message, context)
+            yield answer
+            if not answer.HasField("env"):
+                return
+
+    def _turn(self, client: str, message: Any, context: grpc.ServicerContext) -> Any:
+        """The answer to one message of a stream."""
+        exchange, answer = self._exchange, PredictResponse()
+        if message is UNREADABLE or (not message.HasField("push") and message.ByteSize()):
+            sentence = exchange.refuse_unreadable(OTHER_PROTOCOL)
+            answer.pushed.resp_code = answer.env.resp_code = REFUSED
+            answer.pushed.msg = answer.env.msg = sentence
+            return answer
+        if message.HasField("push"):
+            is_goodbye = exchange.is_over and not message.push.pred_trajs
+            answer.pushed.CopyFrom(exchange.push(client, message.push))
+            if is_goodbye:
+                return answer
+        response, request = exchange.fetch(client, context.is_active)
+        answer.env.CopyFrom(response)
+        if request is not None:
+            answer.case_id, answer.car_id, answer.tick = request.case, request.car, request.tick
+        return answer
+
+    def _metadata(self) -> list[tuple[str, str]]:
+        """What clients are told once, or with every fetch."""
+        exchange = self._exchange
+        return [
+            ("giveway-protocol", PROTOCOL),
+            ("giveway-mode", "compat" if exchange.compat else "strict"),
+            ("giveway-deadline-ms", str(round(1000 * (exchange.deadline_s or 0)))),
+            ("giveway-seed", str(self._seed)),
+        ]
 
     def _client(self, context: grpc.ServicerContext) -> str:
         """Who calls; ends the call if the token or, in strict mode, the version of the protocol is wrong."""

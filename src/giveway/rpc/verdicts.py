@@ -19,6 +19,9 @@ PASS, FAIL, WARN, NOT_SEEN = "pass", "FAIL", "warn", "not seen"
 FRAME_M = 5.0
 """The first predicted position, 0.1 s ahead, may be this far from the current one, and what 30 m/s add to it."""
 
+MOST_STREAMS = 0.1
+"""Streams per fetch or push: who reconnects now and then stays below, who opens a stream each time does not."""
+
 VELOCITY_MPS = 2.0
 HEADING_RAD = 0.5
 MOVING_MPS = 1.0
@@ -66,8 +69,17 @@ def _over_pushes(
 
 def connects(transcript: Transcript) -> Verdict:
     """Somebody called."""
-    if transcript.said:
-        return Verdict(rule="connects", verdict=PASS, seen=f"{len(transcript.said)} calls")
+    said, streams = len(transcript.said), transcript.counts.get("streams", 0)
+    if streams > max(1, said * MOST_STREAMS):
+        return Verdict(
+            rule="connects",
+            verdict=WARN,
+            seen=f"{said} fetches and pushes on {streams} streams",
+            hint="keep one stream open for the whole session; opening one takes longer than a call",
+        )
+    if said:
+        way = f"fetches and pushes on {'one stream' if streams == 1 else f'{streams} streams'}" if streams else "calls"
+        return Verdict(rule="connects", verdict=PASS, seen=f"{said} {way}")
     others = sum(transcript.counts.get(kind, 0) for kind in ("other_protocol", "unreadable", "unauthenticated"))
     if others:
         return Verdict(rule="connects", verdict=PASS, seen=f"{others} calls, all refused")
