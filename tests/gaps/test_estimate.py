@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.gaps_plan import EXPERIMENTS
+from giveway.gaps import calibration as calibrating
 from giveway.gaps import estimate as module
 from giveway.gaps.cells import cells_of
-from giveway.gaps.estimate import PUBLISHED_SIZES, Estimate, FamilyCost, estimate
+from giveway.gaps.estimate import PUBLISHED_SIZES, Estimate, FamilyCost, estimate, estimates
 from giveway.gaps.presets import preset
 from giveway.gaps.sources import Source
 from giveway.models.protocol import FitCost
@@ -24,12 +25,24 @@ def published_cells(*names: str, profile: str = "clean"):
     return cells
 
 
+@pytest.fixture(autouse=True)
+def own_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture
-def uncalibrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One millisecond per sample and step for everybody, and no generated recordings."""
-    monkeypatch.setattr(module, "_measure", lambda recipe, samples: FitCost(fixed_s=0.0, per_step_s=0.001))
-    monkeypatch.setattr(module._Bench, "samples", lambda self, dataset, t0: None)
-    monkeypatch.setattr(module._Bench, "_calibration", lambda self, dataset: None)
+def uncalibrated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """One millisecond per sample and step for everybody, and no generated recordings; returns who was timed."""
+    timed: list[str] = []
+
+    def cost(recipe, samples):
+        timed.append(recipe.info.name)
+        return FitCost(fixed_s=0.0, per_step_s=0.001, measured="nothing")
+
+    monkeypatch.setattr(calibrating, "measure", cost)
+    monkeypatch.setattr(calibrating.Calibration, "samples", lambda self, dataset, t0: None)
+    monkeypatch.setattr(calibrating.Calibration, "_calibration", lambda self, dataset: None)
+    return timed
 
 
 @pytest.mark.parametrize(("profile", "conditional"), [("clean", 330), ("paper", 30)])
@@ -58,3 +71,38 @@ def test_more_workers_help_until_the_longest_fit():
         cells=4, families=(FamilyCost(name="CM", fits=4, seconds=400.0, longest_s=150.0),), calibration_s=1.0
     )
     assert (made.seconds(1), made.seconds(2), made.seconds(100)) == (400.0, 200.0, 150.0)
+
+
+def test_a_calibration_is_remembered_until_asked_for_anew(uncalibrated):
+    cells = published_cells("experiment-2")
+    first = estimate(cells)
+    number = len(uncalibrated)
+    assert number == 5 + 5 + 1  # models that look at the plane on each dataset, the other one once
+    assert estimate(cells).families == first.families
+    assert len(uncalibrated) == number
+    assert estimate(cells, fresh=True).families == first.families
+    assert len(uncalibrated) == 2 * number
+
+
+def test_a_damaged_memory_is_measured_anew(uncalibrated):
+    cells = published_cells("experiment-2")[:3]
+    estimate(cells)
+    number = len(uncalibrated)
+    calibrating.memory_file().write_text("{broken")
+    estimate(cells)
+    assert len(uncalibrated) == 2 * number
+
+
+def test_grids_are_told_apart_and_share_cells_and_path_models_in_one_store(uncalibrated):
+    grids = [published_cells(name) for name in EXPERIMENTS]
+    parts, together = estimates(grids)
+    assert [part.cells for part in parts] == [len(cells) for cells in grids]
+    alone = [{f.name: f.fits for f in part.families} for part in parts]
+    assert [found.get("CM", 0) for found in alone] == [1408, 0, 1408]
+    assert (alone[1]["T++"], alone[1]["T++ (conditional paths)"]) == (396, 330)
+    union = {f.name: f for f in together.families}
+    assert union["CM"].fits == 2816
+    relaxed = 11  # initial gaps of L-GAP are in the first experiment only
+    assert union["T++"].fits == 396 + relaxed
+    assert union["T++ (conditional paths)"].fits == 330
+    assert union["CM"].measured == ("nothing",)

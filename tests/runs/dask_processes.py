@@ -48,11 +48,13 @@ class LoopbackCluster:
             assert time.monotonic() < deadline, "the scheduler does not start"
             time.sleep(0.1)
 
-    def start_workers(self, count: int, *options: str, **environment: str) -> None:
+    def start_workers(self, count: int, *options: str, hide: Path | None = None, **environment: str) -> None:
+        """Workers that cannot see the folder ``hide``, as if it were on another machine (root only)."""
         command = ["distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         for _ in range(count):
             local = ["--local-directory", str(self.folder)]
-            self.workers.append(self._start([*command, *local, *options], f"worker{len(self.workers)}", **environment))
+            name = f"worker{len(self.workers)}"
+            self.workers.append(self._start([*command, *local, *options], name, hide=hide, **environment))
 
     def kill_worker(self, number: int) -> None:
         end(self.workers.pop(number), signal.SIGKILL)
@@ -62,11 +64,27 @@ class LoopbackCluster:
         end(self.scheduler, signal.SIGKILL)
         self.scheduler = None
 
-    def _start(self, command: list[str], name: str, **environment: str) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: list[str], name: str, hide: Path | None = None, **environment: str
+    ) -> subprocess.Popen[bytes]:
         paths = [str(HERE), *(p for p in sys.path if p)]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
         with (self.folder / f"{name}-{time.monotonic_ns()}.log").open("wb") as log:
-            return subprocess.Popen([sys.executable, "-m", *command], env=env, stdout=log, stderr=log)
+            return subprocess.Popen(
+                [*_elsewhere(hide), sys.executable, "-m", *command], env=env, stdout=log, stderr=log
+            )
+
+
+def _elsewhere(hide: Path | None) -> list[str]:
+    """Beginning of a command line that is executed with an empty folder in this place."""
+    if hide is None:
+        return []
+    return ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', str(hide)]
+
+
+def can_hide_folders() -> bool:
+    """Whether this user may give a process a view of its own on the file system."""
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0
 
 
 def end(process: subprocess.Popen[bytes], number: int) -> None:

@@ -40,29 +40,48 @@ def make_engine(
     Raises:
         UsageError: for options that contradict one another.
     """
-    if engine not in ENGINES:
-        raise UsageError("unknown engine", where="--engine", found=engine, hint=f"one of {', '.join(ENGINES)}")
+    _check(engine, workers, scheduler, cluster)
     if engine == "local":
-        if scheduler is not None or cluster is not None:
-            raise UsageError(
-                "a scheduler or cluster needs the Dask engine",
-                where="--scheduler" if scheduler is not None else "--cluster",
-                found="--engine local",
-                hint="add --engine dask",
-            )
         from giveway.runs import ProcessExecutor
 
         return ProcessExecutor(num_workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
     return _dask(workers, scheduler, cluster, time_limit_s, memory_limit_mb)
 
 
-def _dask(
-    workers: int | None,
-    scheduler: str | None,
-    cluster: Path | None,
-    time_limit_s: float | None,
-    memory_limit_mb: float | None,
-) -> Executor:
+def expected_workers(
+    engine: str, *, workers: int | None = None, scheduler: str | None = None, cluster: Path | None = None
+) -> int | None:
+    """How many workers the engine would have; None if the options leave that to this machine.
+
+    Raises:
+        UsageError: for options that contradict one another.
+        ClusterError: if the scheduler cannot be reached.
+    """
+    _check(engine, workers, scheduler, cluster)
+    if workers is not None or engine == "local":
+        return workers
+    if cluster is not None:
+        from giveway.runs.cluster import read_cluster
+
+        return read_cluster(cluster).workers
+    if scheduler is None:
+        return None
+    from giveway.runs.dask_engine import at_scheduler
+
+    with at_scheduler(scheduler)() as client:
+        return len(client.scheduler_info(n_workers=-1)["workers"]) or None
+
+
+def _check(engine: str, workers: int | None, scheduler: str | None, cluster: Path | None) -> None:
+    if engine not in ENGINES:
+        raise UsageError("unknown engine", where="--engine", found=engine, hint=f"one of {', '.join(ENGINES)}")
+    if engine == "local" and (scheduler is not None or cluster is not None):
+        raise UsageError(
+            "a scheduler or cluster needs the Dask engine",
+            where="--scheduler" if scheduler is not None else "--cluster",
+            found="--engine local",
+            hint="add --engine dask",
+        )
     if scheduler is not None and cluster is not None:
         raise UsageError(
             "give the address of a scheduler or the description of a cluster, not both",
@@ -76,6 +95,15 @@ def _dask(
             found=workers,
             hint=f"leave --workers out; start more with: dask worker {scheduler} --nthreads 1",
         )
+
+
+def _dask(
+    workers: int | None,
+    scheduler: str | None,
+    cluster: Path | None,
+    time_limit_s: float | None,
+    memory_limit_mb: float | None,
+) -> Executor:
     from giveway.runs.cluster import ClusterSpec, cluster_from, read_cluster
     from giveway.runs.dask_engine import DaskExecutor, at_scheduler, import_distributed
 

@@ -123,7 +123,8 @@ def run(
     roots = dict(pairs_from(root, "--root", "DATASET=FOLDER"))
     mode = _rerun(rerun)
     if dry_run:
-        say_plan([grid], workers, limit=limit, as_json=as_json)
+        num = engine_options.expected_workers(engine, workers=workers, scheduler=scheduler, cluster=cluster)
+        say_plan({preset_name or str(spec): grid}, num, limit=limit, as_json=as_json)
         return
     executor = engine_options.make_engine(
         engine,

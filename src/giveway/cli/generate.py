@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from giveway.cli import engine_options
 from giveway.cli.generate_bench import bench, sanity
 from giveway.cli.generate_prior import prior
 from giveway.cli.generate_train import train
 from giveway.cli.output import print_json
+
+if TYPE_CHECKING:
+    from giveway.generate.campaign.campaign import CampaignSpec
+    from giveway.generate.campaign.engine import CampaignOrder
+    from giveway.generate.campaign.kept import CampaignRun
+    from giveway.runs import Executor, FailedCell
 
 app = typer.Typer(
     help="Which traffic makes a planner fail although it could have coped?",
@@ -43,6 +50,18 @@ def run(
     cars: int | None = typer.Option(None, "--cars", "-k", help="Learning cars; must be those of the policy."),
     deadline_s: float = typer.Option(1.0, "--deadline", help="Longest time for one plan of your planner [s]."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
+    campaigns: int = typer.Option(
+        1, "--campaigns", min=1, max=10_000, help="Campaigns of so many tests each, with consecutive seeds."
+    ),
+    workers: int | None = engine_options.WORKERS,
+    engine: str = engine_options.ENGINE,
+    scheduler: str | None = engine_options.SCHEDULER,
+    cluster: Path | None = engine_options.CLUSTER,
+    time_limit: float | None = typer.Option(None, "--time-limit", min=0.01, help="Seconds a campaign may take."),
+    memory_limit: float | None = typer.Option(None, "--memory-limit", min=1.0, help="Megabytes a campaign may use."),
+    max_hours: float | None = typer.Option(
+        None, "--max-hours", min=0.0, help="Drive no further test (on several workers: start no campaign) after this."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -50,26 +69,20 @@ def run(
     from dataclasses import replace
 
     from giveway.generate.campaign.campaign import CampaignSpec
-    from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
-    from giveway.generate.campaign.kept import run_into_store
-    from giveway.generate.evaluation.measures import all_measures
+    from giveway.generate.campaign.drivers import baseline
+    from giveway.generate.campaign.engine import CampaignOrder
     from giveway.generate.policies import open_policy, settings_for
     from giveway.generate.search import SEARCHES
     from giveway.generate.worlds import Worlds, WorldSettings
-    from giveway.runs import default_progress
-    from giveway.runs.threads import limited_threads
 
     SEARCHES.get(search)
-    chosen: CarDriver
     if driver == "policy":
-        opened = open_policy(policy)
-        settings = settings_for(opened, road=road, ego=ego, cars=cars)
-        chosen = PolicyDriver(opened)
+        settings = settings_for(open_policy(policy), road=road, ego=ego, cars=cars)
     else:
-        chosen = baseline(driver)
+        baseline(driver)
         settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
     settings = replace(settings, deadline_s=deadline_s)
-    spec = CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed)
+    specs = [CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed + n) for n in range(campaigns)]
     world = Worlds(settings, n_worlds=1)
     if driver == "policy":
         from giveway.generate.policies import world_name
@@ -82,30 +95,97 @@ def run(
         )
     world.close()
     if dry_run:
-        _say_plan(settings.as_dict(), spec.budget, as_json=as_json)
+        _say_plan(settings.as_dict(), budget * campaigns, as_json=as_json)
         return
-    with limited_threads(1):
-        done = run_into_store(settings, chosen, spec, out, progress=default_progress())
+    order = CampaignOrder(settings=settings, driver=driver, policy=policy, out=out)
+    if engine == "local" and (workers or 1) == 1 and time_limit is None and memory_limit is None:
+        engine_options.make_engine(engine, scheduler=scheduler, cluster=cluster)
+        runs, failures = _drive_here(order, specs, max_hours), []
+    else:
+        executor = engine_options.make_engine(
+            engine,
+            workers=workers,
+            scheduler=scheduler,
+            cluster=cluster,
+            time_limit_s=time_limit,
+            memory_limit_mb=memory_limit,
+        )
+        runs, failures = _drive_on(executor, order, specs, max_hours)
+    _say_results(out, runs, budget, failures, as_json=as_json)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _drive_here(order: CampaignOrder, specs: list[CampaignSpec], max_hours: float | None) -> list[CampaignRun]:
+    """One campaign after the other in this process."""
+    import time
+
+    from giveway.generate.campaign.kept import run_into_store
+    from giveway.runs import default_progress
+    from giveway.runs.threads import limited_threads
+
+    began = time.monotonic()
+    runs: list[CampaignRun] = []
+    for spec in specs:
+        left = None if max_hours is None else max_hours - (time.monotonic() - began) / 3600
+        if left is not None and left < 0 and runs:
+            break
+        with limited_threads(1):
+            runs.append(
+                run_into_store(
+                    order.settings, order.car_driver(), spec, order.out, progress=default_progress(), max_hours=left
+                )
+            )
+    return runs
+
+
+def _drive_on(
+    executor: Executor, order: CampaignOrder, specs: list[CampaignSpec], max_hours: float | None
+) -> tuple[list[CampaignRun], list[FailedCell]]:
+    """Every campaign on a worker of an engine."""
+    from giveway.generate.campaign.engine import campaigns_on
+    from giveway.runs import default_progress
+
+    summary, runs = campaigns_on(executor, order, specs, max_hours=max_hours, progress=default_progress())
+    return runs, list(summary.failures)
+
+
+def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list[FailedCell], *, as_json: bool) -> None:
+    from giveway.core.errors import EmptySelectionError
+    from giveway.generate.evaluation.measures import all_measures
+
+    results = [result for run in runs for result in run.results]
+    if not results:
+        found = failures[0].message if failures else "the time was over before the first test"
+        raise EmptySelectionError("no test was driven", where=out, found=found, hint="start the same command again")
     cases = _write_cases(out)
-    measures = all_measures(done.results)
+    measures = all_measures(results)
     if as_json:
         print_json(
             {
-                "ok": True,
+                "ok": not failures,
                 "store": out,
-                "driven": done.driven,
-                "skipped": done.skipped,
+                "driven": sum(run.driven for run in runs),
+                "skipped": sum(run.skipped for run in runs),
+                "missing": sum(budget - len(run.results) for run in runs),
                 "cases": cases,
                 "measures": measures,
+                "campaigns": [{"tests": len(r.results), "driven": r.driven, "skipped": r.skipped} for r in runs],
+                "failures": [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in failures],
             }
         )
         return
     typer.echo(
-        f"{len(done.results)} tests, violation rate {measures['violation_rate']:.3f}, at fault "
+        f"{len(results)} tests, violation rate {measures['violation_rate']:.3f}, at fault "
         f"{measures['at_fault_rate']:.3f}, avoidable and at fault {measures['avoidable_at_fault_rate']:.3f}"
     )
     if measures["findings"]:
         typer.echo(f"{measures['findings']:.0f} tests ended because the planner raised, hung or gave no plan")
+    for failure in failures:
+        typer.echo(f"campaign with seed {failure.cell.params['seed']} failed: {failure.message}")
+    missing = sum(budget - len(run.results) for run in runs)
+    if missing:
+        typer.echo(f"{missing} tests are missing; start the same command again to go on")
     typer.echo(f"{cases} failures in {out}/cases; look at them: giveway generate report {out}")
 
 

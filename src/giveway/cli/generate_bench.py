@@ -10,6 +10,7 @@ import typer
 
 from giveway.cli import engine_options
 from giveway.cli.output import print_json
+from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     from giveway.generate.evaluation.methods import Method
@@ -21,7 +22,6 @@ OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume."
 ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
 EGO = typer.Option(["idm", "lattice"], "--ego", "-e", help="Planner under test; may be repeated.")
 POLICY = typer.Option(None, "--policy", "-p", help="Policy of the learned methods; the shipped one without it.")
-WORKERS = typer.Option(1, "--workers", min=1, max=64, help="Processes.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 
 
@@ -40,10 +40,13 @@ def bench(
     budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
     first: str = typer.Option("policy", "--against", help="Method that is compared with all others."),
     metric: str = typer.Option("avoidable_at_fault_rate", "--metric", help="Measure to compare."),
-    workers: int = WORKERS,
+    workers: int | None = engine_options.WORKERS,
     engine: str = engine_options.ENGINE,
     scheduler: str | None = engine_options.SCHEDULER,
     cluster: Path | None = engine_options.CLUSTER,
+    time_limit: float | None = engine_options.TIME_LIMIT,
+    memory_limit: float | None = engine_options.MEMORY_LIMIT,
+    max_hours: float | None = engine_options.MAX_HOURS,
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare methods over seeds: means, Vargha-Delaney A with intervals, tests corrected by Holm."""
@@ -54,7 +57,8 @@ def bench(
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, trainings, ego, train_steps, train_seeds)
     methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, _engine(engine, workers, scheduler, cluster))
+    executor = _engine(engine, workers, scheduler, cluster, time_limit, memory_limit)
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
     _report(out, first, metric, failed, as_json=as_json)
 
 
@@ -65,10 +69,13 @@ def sanity(
     policy: Path | None = POLICY,
     seeds: int = typer.Option(5, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
     budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
-    workers: int = WORKERS,
+    workers: int | None = engine_options.WORKERS,
     engine: str = engine_options.ENGINE,
     scheduler: str | None = engine_options.SCHEDULER,
     cluster: Path | None = engine_options.CLUSTER,
+    time_limit: float | None = engine_options.TIME_LIMIT,
+    memory_limit: float | None = engine_options.MEMORY_LIMIT,
+    max_hours: float | None = engine_options.MAX_HOURS,
     as_json: bool = AS_JSON,
 ) -> None:
     """Check the bands in which results must lie before they are believed; exit code 1 if one does not hold."""
@@ -79,7 +86,8 @@ def sanity(
     methods = methods_called(list(SANITY))
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, None, ego, 0, 1)
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, _engine(engine, workers, scheduler, cluster))
+    executor = _engine(engine, workers, scheduler, cluster, time_limit, memory_limit)
+    failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
     bands = sanity_bands(out)
     fine = not failed and all(band.holds for band in bands)
     if as_json:
@@ -144,13 +152,27 @@ def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, st
     return folder / SHIPPED
 
 
-def _engine(engine: str, workers: int, scheduler: str | None, cluster: Path | None) -> Executor:
-    if engine == "local" and workers == 1 and scheduler is None and cluster is None:
+def _engine(
+    engine: str,
+    workers: int | None,
+    scheduler: str | None,
+    cluster: Path | None,
+    time_limit_s: float | None,
+    memory_limit_mb: float | None,
+) -> Executor:
+    made = engine_options.make_engine(
+        engine,
+        workers=workers,
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit_s,
+        memory_limit_mb=memory_limit_mb,
+    )
+    if made.name == "local" and workers == 1 and time_limit_s is None and memory_limit_mb is None:
         from giveway.runs import SerialExecutor
 
         return SerialExecutor()
-    number = None if scheduler is not None or cluster is not None else workers
-    return engine_options.make_engine(engine, workers=number, scheduler=scheduler, cluster=cluster)
+    return made
 
 
 def _run(
@@ -162,6 +184,7 @@ def _run(
     budget: int,
     policies: dict[str, list[Path]],
     executor: Executor,
+    max_hours: float | None,
 ) -> int:
     from giveway.generate.evaluation.protocol import FUNCTION, protocol_cells
     from giveway.generate.learning.policy import load_policy
@@ -178,8 +201,16 @@ def _run(
         settings={"policies": files},
         executor=executor,
         rerun="failed",
+        max_hours=max_hours,
         progress=default_progress(),
     )
+    if summary.missing:
+        raise UsageError(
+            "the run was stopped before all campaigns were driven",
+            where=out,
+            found=f"{summary.missing} of {summary.total} campaigns are missing",
+            hint="start the same command again to go on",
+        )
     return summary.failed
 
 

@@ -46,6 +46,9 @@ def train(
     keep_replay: bool = typer.Option(False, "--keep-replay", help="Keep the replay, so that it can be extended later."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     max_rounds: int | None = typer.Option(None, "--max-rounds", min=1, help="Stop after so many rounds now."),
+    max_hours: float | None = typer.Option(
+        None, "--max-hours", min=0.0, help="Begin no further round after this time; the same command goes on."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
@@ -88,6 +91,7 @@ def train(
             on_tick=on_tick,
             on_round=on_round,
             max_rounds=max_rounds,
+            max_hours=max_hours,
         )
     made.close()
     best = next(r for r in result.history if r.round == result.best_round)

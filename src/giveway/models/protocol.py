@@ -91,10 +91,12 @@ class FitCost:
     Attributes:
         fixed_s: what does not depend on the samples.
         per_step_s: per sample and predicted step.
+        measured: what was timed to find out, in words.
     """
 
     fixed_s: float
     per_step_s: float
+    measured: str = ""
 
     def seconds(self, num_steps: float) -> float:
         """For training samples with so many predicted steps in all."""

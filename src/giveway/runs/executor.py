@@ -70,6 +70,7 @@ class Outcome:
         pid: of the worker.
         attempt: which try this was.
         failure: for ``"failed"`` and ``"full"``.
+        where: for ``"full"``: a path on the disk without room.
         payload: the result, if the worker could not write it.
     """
 
@@ -81,6 +82,7 @@ class Outcome:
     pid: int = 0
     attempt: int = 1
     failure: FailedCell | None = None
+    where: str = ""
     payload: Encoded | None = None
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,26 @@ def as_store_error(error: OSError, path: Path) -> StoreError:
         found=os.strerror(error.errno) if error.errno else error,
         hint="check that the folder exists and that you may write to it",
     )
+
+
+def disk_full(error: BaseException | None) -> DiskFullError | None:
+    """The same error as one about a full disk, if that is what caused it; libraries hide it in errors of their own."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, DiskFullError):
+            return error
+        is_full = isinstance(error, OSError) and error.errno in FULL
+        if is_full or any(f"(os error {number})" in str(error) for number in FULL):
+            where = getattr(error, "filename", None) or tempfile.gettempdir()
+            return DiskFullError(
+                "the disk is full",
+                where=where,
+                found=str(error)[:200],
+                hint="make room and start the same command again: finished cells are kept",
+            )
+        error = error.__cause__ or error.__context__
+    return None
 
 
 class DiskFullError(StoreError):

@@ -192,7 +192,7 @@ class _Session:
                 self.store.write_encoded(outcome.key, outcome.payload)
             if outcome.status == "full":
                 self.disk_full = True
-                self.full_where = f"{self.store.root}, on {outcome.host}"
+                self.full_where = f"{outcome.where or self.store.root}, on {outcome.host}"
             elif outcome.failure is not None:
                 self.store.write_failure(outcome.failure)
             log.write(json.dumps(_log_line(outcome)) + "\n")

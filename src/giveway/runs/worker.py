@@ -16,7 +16,7 @@ from giveway.core.urls import is_url
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
 from giveway.runs.executor import CellContext, Job, Outcome, say_nothing
-from giveway.runs.files import DiskFullError
+from giveway.runs.files import disk_full
 from giveway.runs.records import Encoded, encode_result, failure_of
 from giveway.runs.store import Store
 from giveway.runs.telling import Teller
@@ -52,13 +52,14 @@ def work(job: Job) -> Outcome:
     """Evaluate a job; whatever its code raises becomes a failed outcome, never an exception here."""
     started, cpu = time.perf_counter(), time.process_time()
     failure = payload = None
-    status = "done"
+    status, where = "done", ""
     try:
         payload = _evaluate(job)
-    except DiskFullError as error:
-        status, failure = "full", failure_of(job.cell, error, attempts=job.attempt)
     except (Exception, SystemExit) as error:
-        status, failure = "failed", failure_of(job.cell, error, attempts=job.attempt)
+        full = disk_full(error)
+        status = "failed" if full is None else "full"
+        where = "" if full is None else str(full.where)
+        failure = failure_of(job.cell, full or error, attempts=job.attempt)
     return Outcome(
         key=job.cell.key,
         status=status,
@@ -68,6 +69,7 @@ def work(job: Job) -> Outcome:
         pid=os.getpid(),
         attempt=job.attempt,
         failure=failure,
+        where=where,
         payload=payload,
     )
 

@@ -6,7 +6,7 @@ being driven again, which is how a campaign that was killed goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +88,7 @@ def run_campaign(
     spec: CampaignSpec,
     *,
     recall: Callable[[int], Known | None] | None = None,
-) -> Iterator[Tested | Known]:
+) -> Generator[Tested | Known]:
     """Yield one result per test, in order.
 
     Args:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,33 +79,90 @@ def cell_of(params: Mapping[str, Any], number: int) -> Cell:
 
 
 def run_into_store(
-    settings: WorldSettings, driver: CarDriver, spec: CampaignSpec, out: Path, *, progress: Progress | None = None
+    settings: WorldSettings,
+    driver: CarDriver,
+    spec: CampaignSpec,
+    out: Path,
+    *,
+    progress: Progress | None = None,
+    max_hours: float | None = None,
 ) -> CampaignRun:
     """Run a campaign into a result store; tests that are there already are not driven again.
+
+    Args:
+        settings: of the worlds.
+        driver: of the surrounding cars.
+        spec: search, perturbation, budget.
+        out: folder of the store.
+        progress: where to report; nowhere by default.
+        max_hours: drive no further test after this time.
 
     Raises:
         StoreError: the folder is something else, or another run is active in it.
     """
     store = Store(out, create=True)
-    params = campaign_params(settings, driver, spec)
-    cells = [cell_of(params, n) for n in range(spec.budget)]
-    results: list[TestResult] = []
-    driven = 0
+    until = math.inf if max_hours is None else time.monotonic() + 3600 * max_hours
+    failed = counting = 0
     with store.lock(), progress or SilentProgress() as report:
-        plan = {"command": "generate run", **params, "budget": spec.budget, "world": settings.as_dict()}
-        store.write_plan(plan, FUNCTION, cells)
+        cells = planned_cells(store, settings, driver, spec)
         done = sum(store.record_path(cell.key).exists() for cell in cells)
         report.start(total=len(cells), skipped=done, workers=1)
-        for test in run_campaign(settings, driver, spec, recall=lambda n: _recall(store, cells, n)):
+
+        def tell(result: TestResult, driven: int) -> bool:
+            nonlocal failed, counting
+            failed, counting = failed + result.failed, counting + result.counts
+            report.update(done=driven, failed=0, current=f"{failed} failures, {counting} avoidable and at fault")
+            return time.monotonic() < until
+
+        return drive_into(store, cells, settings, driver, spec, tell)
+
+
+def planned_cells(store: Store, settings: WorldSettings, driver: CarDriver, spec: CampaignSpec) -> list[Cell]:
+    """The cells of a campaign, after writing down that they are wanted."""
+    params = campaign_params(settings, driver, spec)
+    cells = [cell_of(params, n) for n in range(spec.budget)]
+    plan = {"command": "generate run", **params, "budget": spec.budget, "world": settings.as_dict()}
+    store.write_plan(plan, FUNCTION, cells)
+    return cells
+
+
+def drive_into(
+    store: Store,
+    cells: Sequence[Cell],
+    settings: WorldSettings,
+    driver: CarDriver,
+    spec: CampaignSpec,
+    after: Callable[[TestResult, int], bool],
+) -> CampaignRun:
+    """Drive the tests that the store lacks and keep them.
+
+    Args:
+        store: where to.
+        cells: one per test.
+        settings: of the worlds.
+        driver: of the surrounding cars.
+        spec: search, perturbation, budget.
+        after: called with every test and how many were driven so far; the campaign ends when it says False.
+    """
+    results: list[TestResult] = []
+    driven = 0
+    tests = run_campaign(settings, driver, spec, recall=lambda n: _recall(store, cells, n))
+    with closing(tests):
+        for test in tests:
             known = test if isinstance(test, Known) else test.known
             if isinstance(test, Tested):
                 store.write(cells[known.result.number], cell_result(test))
                 driven += 1
-                counting = sum(r.counts for r in results) + known.result.counts
-                failed = sum(r.failed for r in results) + known.result.failed
-                report.update(done=driven, failed=0, current=f"{failed} failures, {counting} avoidable and at fault")
             results.append(known.result)
+            if not after(known.result, driven):
+                break
     return CampaignRun(results=tuple(results), driven=driven, skipped=len(results) - driven)
+
+
+def known_results(store: Store, cells: Sequence[Cell]) -> tuple[TestResult, ...]:
+    """Results of the tests that are in the store, in order."""
+    found = (_recall(store, cells, n) for n in range(len(cells)))
+    return tuple(one.result for one in found if one is not None)
 
 
 def cell_result(test: Tested) -> CellResult:
@@ -121,7 +180,7 @@ def cell_result(test: Tested) -> CellResult:
     )
 
 
-def _recall(store: Store, cells: list[Cell], number: int) -> Known | None:
+def _recall(store: Store, cells: Sequence[Cell], number: int) -> Known | None:
     if number >= len(cells) or not store.record_path(cells[number].key).exists():
         return None
     try:

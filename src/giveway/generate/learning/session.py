@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,6 +74,7 @@ def run_training(
     on_tick: Callable[[Tick], None] | None = None,
     on_round: Callable[[RoundReport], None] | None = None,
     max_rounds: int | None = None,
+    max_hours: float | None = None,
 ) -> TrainingResult:
     """Train until ``plan.steps``, going on from the last checkpoint in ``out``.
 
@@ -89,6 +91,7 @@ def run_training(
         on_tick: told after every step.
         on_round: told after every round.
         max_rounds: stop after so many rounds now, as if killed.
+        max_hours: begin no further round after this time; the first one is always made.
 
     Raises:
         UsageError: a plan without steps.
@@ -126,8 +129,10 @@ def run_training(
                     hint="train into another folder, or with --keep-replay from the start",
                 )
             restore(out, training)
-        rounds = 0
+        rounds, until = 0, math.inf if max_hours is None else time.monotonic() + 3600 * max_hours
         while training.steps < plan.steps and (max_rounds is None or rounds < max_rounds):
+            if rounds and time.monotonic() >= until:
+                break
             saved = _round(out, training, plan, saved, evaluate, on_tick, on_round)
             rounds += 1
     return TrainingResult(policy=load_policy(out), history=saved.history, resumed_at=resumed, best_round=saved.best[0])

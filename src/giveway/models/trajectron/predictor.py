@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,7 +26,6 @@ from giveway.models.trajectron.training import Progress, spoken, train
 VERSION = 1
 """Counts up when the same samples and seed give other weights or paths."""
 
-TIMED_EPOCHS = 2
 REFERENCES = (
     "T. Salzmann, B. Ivanovic, P. Chakravarty, M. Pavone, Trajectron++: Dynamically-Feasible Trajectory Forecasting "
     "With Heterogeneous Data, ECCV 2020",
@@ -162,14 +160,10 @@ class Trajectron:
         return FittedTrajectron(info=self.info, network=network, state=state, device=place.device)
 
     def fit_cost(self, samples: GapSamples) -> FitCost:
-        """Epochs cost the same; the first one pays for starting up and is not counted."""
-        took: list[float] = []
-        for epochs in (1, 1 + TIMED_EPOCHS):
-            began = time.process_time()
-            replace(self, config=replace(self.config, epochs=epochs)).fit(samples, np.random.default_rng(0))
-            took.append(time.process_time() - began)
-        epoch_s = max(took[1] - took[0], 0.0) / TIMED_EPOCHS
-        return FitCost(fixed_s=0.0, per_step_s=self.config.epochs * epoch_s / float(samples.inputs.num_predict.sum()))
+        """See :class:`giveway.models.protocol.Costed`."""
+        from giveway.models.trajectron.cost import fit_cost
+
+        return fit_cost(samples, self.config, device=self.place.device)
 
     def load(self, folder: Path) -> FittedTrajectron:
         """Read what :meth:`FittedTrajectron.save` or a training run wrote."""

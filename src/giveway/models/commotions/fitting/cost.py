@@ -12,13 +12,19 @@ from giveway.models.commotions.config import Configuration, Switches
 from giveway.models.commotions.fitting.fit import FitOptions, objective_of
 from giveway.models.commotions.fitting.journal import Journal
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
-from giveway.models.commotions.fitting.search import Budget, Search, initial_points
+from giveway.models.commotions.fitting.search import Budget, Objective, Search, initial_points
 from giveway.models.commotions.losses import Loss, TrainingSet
-from giveway.models.commotions.parameters import Box, Theta, to_search
+from giveway.models.commotions.parameters import Box, Theta
 from giveway.models.protocol import FitCost
 
-TIMED_EVALUATIONS = 3
-TIMED_CHOICES = 12
+TIMED_EVALUATIONS = 6
+TIMED_CHOICES = {"bayes": 2, "trust_region": 4}
+MANY_CHOICES = 60
+"""Of optimizers that propose a whole generation at a time, and cheaply."""
+
+FEW_SAMPLES = 12
+"""Enough for losses that look like losses to the optimizer whose own time is measured."""
+
 PREDICTION = 3
 """Predicting a quarter as many samples with ten times as many paths costs about as much as so many evaluations."""
 
@@ -28,7 +34,8 @@ _choice_s: dict[tuple[str, Budget], float] = {}
 def fit_cost(training: TrainingSet, config: Configuration, switches: Switches, options: FitOptions) -> FitCost:
     """Evaluations cost in proportion to simulated steps; choosing the next point costs the same for any data."""
     budgets = tuple(options.budgets or budgets_of(switches.optimizer, config.stages))
-    objective = objective_of(training, config, switches, replace(options, threads=1))
+    alone = replace(options, threads=1)
+    objective = objective_of(training, config, switches, alone)
     box = Box.full()
     points = [box.decode(point) for point in initial_points(TIMED_EVALUATIONS + 1, 0)]
     objective(points[0])
@@ -36,34 +43,63 @@ def fit_cost(training: TrainingSet, config: Configuration, switches: Switches, o
     for theta in points[1:]:
         objective(theta)
     evaluation_s = (time.process_time() - began) / TIMED_EVALUATIONS
-    rounds = sum(budget.total for budget in budgets) + PREDICTION
-    choices_s = sum(budget.further * _choosing_s(switches.optimizer, budget) for budget in budgets)
+    rounds = sum(budget.total for budget in budgets)
+    small = objective_of(_few(training), config, switches, alone)
+    choices_s = sum(budget.further * _choosing_s(switches.optimizer, budget, small) for budget in budgets)
     steps = float(training.encounters.num_steps.sum())
-    return FitCost(fixed_s=choices_s, per_step_s=rounds * evaluation_s / steps)
+    further = sum(budget.further for budget in budgets)
+    choices = min(TIMED_CHOICES.get(switches.optimizer, MANY_CHOICES), further)
+    return FitCost(
+        fixed_s=choices_s,
+        per_step_s=(rounds + PREDICTION) * evaluation_s / steps,
+        measured=f"{TIMED_EVALUATIONS} of {rounds} evaluations, {choices} of {further} choices of the optimizer",
+    )
 
 
-def _choosing_s(optimizer: str, budget: Budget) -> float:
-    """Time per further point that the optimizer itself takes, after as many initial points as in a real fit."""
+def _few(training: TrainingSet) -> TrainingSet:
+    """Samples spread over the training set."""
+    num = training.encounters.num_samples
+    index = np.unique(np.linspace(0, num - 1, min(FEW_SAMPLES, num)).astype(np.int64))
+    return TrainingSet(
+        encounters=training.encounters.take(index),
+        accepted=training.accepted[index],
+        t_accept_s=training.t_accept_s[index],
+    )
+
+
+def _choosing_s(optimizer: str, budget: Budget, objective: Objective) -> float:
+    """Time per further point that the optimizer itself takes, in the middle of its search.
+
+    There it knows as many points as on average. The first choice starts from nothing and is not counted, nor is the
+    time of the evaluations.
+    """
     key = (optimizer, budget)
     if key not in _choice_s:
-        further = min(TIMED_CHOICES, budget.further)
+        further = min(TIMED_CHOICES.get(optimizer, MANY_CHOICES) + 1, budget.further)
+        known = budget.initial + (budget.further - further) // 2
+        ended: list[float] = []
+        evaluating: list[float] = []
+
+        def timed(theta: Theta) -> Loss:
+            began = time.process_time()
+            loss = objective(theta)
+            evaluating.append(time.process_time() - began)
+            return loss
+
         search = Search(
-            objective=_bowl,
+            objective=timed,
             box=Box.full(),
             journal=Journal(None, {}),
             stage=0,
-            budget=Budget(initial=budget.initial, further=further),
+            budget=Budget(initial=known, further=further),
             seed=seed_for(0, "cost"),
-            total=budget.initial + further,
+            total=known + further,
+            on_trace=lambda trace: ended.append(time.process_time()),
         )
-        for point in initial_points(budget.initial, 0):
+        for point in initial_points(known, 0):
             search.evaluate(point)
-        began = time.process_time()
         OPTIMIZERS.get(optimizer)(search)
-        _choice_s[key] = (time.process_time() - began) / max(further, 1)
+        counted = further - 1
+        spent = ended[-1] - ended[-1 - counted] - sum(evaluating[-counted:]) if counted > 0 else 0.0
+        _choice_s[key] = max(spent, 0.0) / max(counted, 1)
     return _choice_s[key]
-
-
-def _bowl(theta: Theta) -> Loss:
-    """Something smooth to search in that costs nothing."""
-    return Loss(mean=float(np.square(to_search(theta)).sum()), error=0.0)

@@ -1,0 +1,277 @@
+"""Commands on a real cluster on loopback: as a user types them, in a process of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from giveway.runs import Store, read_index
+from runs.dask_processes import LoopbackCluster, can_hide_folders, end, free_port
+
+SPEC = """
+datasets = ["lgap"]
+t0 = ["constant"]
+models = ["LR_1D", "CV"]
+splits = {random = 2}
+metrics = ["auc", "brier"]
+n_input_max = 2
+min_samples = 40
+
+[synthetic]
+lgap = {count = 80}
+"""
+LONG = (
+    SPEC.replace('["LR_1D", "CV"]', '["CM_AIJ11"]')
+    .replace("random = 2", "random = 24")
+    .replace("min_samples = 40", "min_samples = 40\nswitches = {commotions_evaluations = 400}")
+)
+DRIVE = ["drive", "run", "--predictor", "constant_velocity", "--limit", "3"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluster]:
+    with LoopbackCluster(tmp_path_factory.mktemp("dask")) as found:
+        found.start_scheduler()
+        found.start_workers(2)
+        yield found
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a terminal starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "giveway.cli.main", *(str(a) for a in arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment},
+    )
+
+
+def command(*arguments: object, code: int = 0, **environment: str) -> tuple[str, str]:
+    process = start(*arguments, **environment)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == code, err + out
+    return out, err
+
+
+def results(store: Path) -> dict[str, str]:
+    """Every file that a run is for; not its log, lock and provenance."""
+    parts = [p for name in ("cells", "logs", "failed") for p in (store / name).rglob("*") if p.is_file()]
+    return {str(p.relative_to(store)): hashlib.sha256(p.read_bytes()).hexdigest() for p in parts}
+
+
+def wait_for_results(store: Path, count: int) -> None:
+    deadline = time.monotonic() + 120
+    while len(list(store.glob("cells/*/*.json"))) < count:
+        assert time.monotonic() < deadline, "the run does not get anywhere"
+        time.sleep(0.02)
+
+
+def test_the_benchmark_on_a_scheduler_writes_the_same_files(
+    cluster: LoopbackCluster, spec: Path, tmp_path: Path
+) -> None:
+    command("gaps", "run", spec, "--out", tmp_path / "local", "--workers", 1)
+    out, _ = command(
+        "gaps", "run", spec, "--out", tmp_path / "dask", "--engine", "dask", "--scheduler", cluster.address, "--json"
+    )
+    assert json.loads(out)["done"] == 4
+    assert results(tmp_path / "local") == results(tmp_path / "dask")
+    assert len(results(tmp_path / "dask")) == 8
+
+
+@pytest.mark.slow
+def test_a_cluster_started_for_the_run_writes_the_same_files(spec: Path, tmp_path: Path) -> None:
+    description = tmp_path / "cluster.toml"
+    description.write_text('kind = "local"\nworkers = 2\nmemory = "2GB"\n')
+    command("gaps", "run", spec, "--out", tmp_path / "local", "--workers", 1)
+    command("gaps", "run", spec, "--out", tmp_path / "dask", "--engine", "dask", "--cluster", description)
+    assert results(tmp_path / "local") == results(tmp_path / "dask")
+
+
+@pytest.mark.slow
+def test_driving_on_a_scheduler_writes_the_same_logs(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    there = ["--engine", "dask", "--scheduler", cluster.address]
+    command(*DRIVE, "--out", tmp_path / "local")
+    command(*DRIVE, "--out", tmp_path / "dask", *there)
+    command(*DRIVE, "--out", tmp_path / "own", "--engine", "dask", "--workers", 2)
+    assert results(tmp_path / "local") == results(tmp_path / "dask") == results(tmp_path / "own")
+    assert sum(name.startswith("logs") for name in results(tmp_path / "dask")) >= 3
+    summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("local", "dask")]
+    assert summaries[0]["predictors"] == summaries[1]["predictors"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["scheduler", "own"])
+def test_ctrl_c_once_drains_twice_stops_and_the_same_command_goes_on(
+    cluster: LoopbackCluster, tmp_path: Path, kind: str
+) -> None:
+    spec = tmp_path / "long.toml"
+    spec.write_text(LONG)
+    engine = ["--scheduler", cluster.address] if kind == "scheduler" else ["--workers", "2"]
+    order = ["gaps", "run", spec, "--out", tmp_path / "R", "--engine", "dask", *engine]
+
+    draining = start(*order)
+    wait_for_results(tmp_path / "R", 2)
+    os.killpg(draining.pid, signal.SIGINT)  # a terminal sends it to everybody
+    out, err = draining.communicate(timeout=120)
+    assert draining.returncode == 0, err
+    assert "press Ctrl-C again" in err
+    assert "Traceback" not in err
+    drained = len(read_index(Store(tmp_path / "R")).keys())
+    assert 2 <= drained < 24
+    assert f"{drained} cells computed" in out
+
+    stopping = start(*order)
+    wait_for_results(tmp_path / "R", drained + 1)
+    os.killpg(stopping.pid, signal.SIGINT)
+    time.sleep(0.1)
+    os.killpg(stopping.pid, signal.SIGINT)
+    _, err = stopping.communicate(timeout=60)
+    assert stopping.returncode == 130, err
+    assert "Traceback" not in err
+    assert not Store(tmp_path / "R").lock().is_held()
+    time.sleep(2.0)  # a cell that was being written may still appear
+    stopped = len(read_index(Store(tmp_path / "R")).keys())
+    assert drained < stopped < 24
+
+    out, _ = command(*order, "--json")
+    last = json.loads(out)
+    assert (last["skipped"], last["done"], last["missing"]) == (stopped, 24 - stopped, 0)
+    command("gaps", "run", spec, "--out", tmp_path / "S", "--workers", 2)
+    assert results(tmp_path / "R") == results(tmp_path / "S")
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: str) -> Generator[Path]:
+    folder.mkdir()
+    if (
+        os.geteuid() != 0
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False, capture_output=True
+        ).returncode
+    ):
+        pytest.skip("cannot mount a small disk here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_under_the_store_ends_the_run_with_advice(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    spec = tmp_path / "many.toml"
+    spec.write_text(SPEC.replace("random = 2", "random = 60"))
+    there = ["--engine", "dask", "--scheduler", cluster.address]
+    with small_disk(tmp_path / "disk", "1400k") as disk:
+        _, err = command("gaps", "run", spec, "--out", disk / "R", *there, code=2)
+        assert "the disk is full" in err
+        assert "cells are finished and safe" in err
+        assert "make room" in err
+        assert "Traceback" not in err
+        kept = read_index(Store(disk / "R"))
+        assert 0 < len(kept.keys()) < 120
+        assert not kept.damaged
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        out, _ = command("gaps", "run", spec, "--out", disk / "R", *there, "--json")
+        assert json.loads(out)["skipped"] == len(kept.keys())
+        command("gaps", "run", spec, "--out", tmp_path / "S", "--workers", 2)
+        assert results(disk / "R") == results(tmp_path / "S")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_hide_folders(), reason="giving a process its own view of the disks needs root")
+@pytest.mark.parametrize("room", ["enough", "none"])
+def test_workers_without_the_store_send_results_back_or_say_that_their_disk_is_full(
+    tmp_path: Path, spec: Path, room: str
+) -> None:
+    """Without shared storage a worker keeps samples on a disk of its own."""
+    here = tmp_path / "here"
+    here.mkdir()
+    with small_disk(tmp_path / "disk", "64k" if room == "none" else "20m") as disk, LoopbackCluster(tmp_path) as other:
+        other.start_scheduler()
+        other.start_workers(1, hide=here, TMPDIR=str(disk))
+        order = ["gaps", "run", spec, "--out", here / "R", "--engine", "dask", "--scheduler", other.address]
+        _, err = command(*order, code=2 if room == "none" else 0)
+    assert "they send their results here" in err
+    assert "Traceback" not in err
+    if room == "none":
+        assert "the disk is full" in err
+        assert str(disk) in err
+        assert "make room" in err
+    else:
+        command("gaps", "run", spec, "--out", tmp_path / "S", "--workers", 1)
+        assert results(here / "R") == results(tmp_path / "S")
+
+
+@pytest.mark.slow
+def test_an_object_store_that_does_not_answer_is_one_sentence(tmp_path: Path, spec: Path) -> None:
+    nobody = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{free_port()}",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "GIVEWAY_CACHE": str(tmp_path / "cache"),
+    }
+    began = time.monotonic()
+    for arguments in (["run", spec, "--out", "s3://bucket/R", "--engine", "dask"], ["table", "s3://bucket/R"]):
+        _, err = command("gaps", *arguments, code=2, **nobody)
+        assert "the object store does not work" in err
+        assert "AWS_ENDPOINT_URL" in err
+        assert "Traceback" not in err
+    assert time.monotonic() - began < 120
+
+
+@pytest.mark.slow
+def test_an_object_store_that_goes_away_during_a_run_keeps_good_cells(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    port = free_port()
+    here = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_MAX_ATTEMPTS": "2",
+        "GIVEWAY_CACHE": str(tmp_path / "cache"),
+    }
+    spec = tmp_path / "long.toml"
+    spec.write_text(LONG)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _make_bucket(here)
+        run = start("gaps", "run", spec, "--out", "s3://bucket/R", "--workers", 2, "--json", **here)
+        time.sleep(12.0)
+    finally:
+        end(server, 9)
+    out, err = run.communicate(timeout=240)
+    assert run.returncode in (1, 2), err
+    assert "the object store does not work" in err + out
+    assert "Traceback" not in err
+
+
+def _make_bucket(environment: dict[str, str]) -> None:
+    script = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
+    deadline = time.monotonic() + 60
+    while subprocess.run([sys.executable, "-c", script], env={**os.environ, **environment}, check=False).returncode:
+        assert time.monotonic() < deadline, "the object store does not start"
+        time.sleep(0.3)
