@@ -240,8 +240,8 @@ def test_citations_follow_what_was_used() -> None:
     assert found[0].key == "giveway"
     by_key = {c.key: c for c in found}
     assert "krajewski2020round" not in by_key
-    assert by_key["zgonnikov2022stay"].used_for == ("dataset lgap",)
-    assert "doi:10.1177/00187208221144561" in by_key["zgonnikov2022stay"].text
+    assert by_key["zgonnikov2024stay"].used_for == ("dataset lgap",)
+    assert "doi:10.1177/00187208221144561" in by_key["zgonnikov2024stay"].text
     entry = by_key["brier1950"].bibtex
     assert entry.startswith("@article{brier1950,")
     assert entry.count("{") == entry.count("}")

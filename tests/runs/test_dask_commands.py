@@ -6,9 +6,11 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,6 +19,8 @@ import pytest
 
 from giveway.runs import Store, read_index
 from runs.dask_processes import LoopbackCluster, can_hide_folders, end, free_port
+from runs.slurm_queue import can_queue, slurm_queue
+from runs.ssh_server import KEYGEN, SSHD, ssh_server
 
 SPEC = """
 datasets = ["lgap"]
@@ -33,7 +37,7 @@ lgap = {count = 80}
 LONG = (
     SPEC.replace('["LR_1D", "CV"]', '["CM_AIJ11"]')
     .replace("random = 2", "random = 24")
-    .replace("min_samples = 40", "min_samples = 40\nswitches = {commotions_evaluations = 400}")
+    .replace("min_samples = 40", "min_samples = 40\nswitches = {commotions_evaluations = 150}")
 )
 DRIVE = ["drive", "run", "--predictor", "constant_velocity", "--limit", "3"]
 
@@ -67,7 +71,7 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 
 def command(*arguments: object, code: int = 0, **environment: str) -> tuple[str, str]:
     process = start(*arguments, **environment)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == code, err + out
     return out, err
 
@@ -79,7 +83,7 @@ def results(store: Path) -> dict[str, str]:
 
 
 def wait_for_results(store: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while len(list(store.glob("cells/*/*.json"))) < count:
         assert time.monotonic() < deadline, "the run does not get anywhere"
         time.sleep(0.02)
@@ -109,13 +113,14 @@ def test_a_cluster_started_for_the_run_writes_the_same_files(spec: Path, tmp_pat
 @pytest.mark.slow
 def test_driving_on_a_scheduler_writes_the_same_logs(cluster: LoopbackCluster, tmp_path: Path) -> None:
     there = ["--engine", "dask", "--scheduler", cluster.address]
-    command(*DRIVE, "--out", tmp_path / "local")
-    command(*DRIVE, "--out", tmp_path / "dask", *there)
-    command(*DRIVE, "--out", tmp_path / "own", "--engine", "dask", "--workers", 2)
+    own = ["--engine", "dask", "--workers", 2]
+    told = [
+        json.loads(command(*DRIVE, "--out", tmp_path / name, *options, "--json")[0])
+        for name, options in {"local": [], "dask": there, "own": own}.items()
+    ]
     assert results(tmp_path / "local") == results(tmp_path / "dask") == results(tmp_path / "own")
     assert sum(name.startswith("logs") for name in results(tmp_path / "dask")) >= 3
-    summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("local", "dask")]
-    assert summaries[0]["predictors"] == summaries[1]["predictors"]
+    assert told[0]["predictors"] == told[1]["predictors"] == told[2]["predictors"]
 
 
 @pytest.mark.slow
@@ -131,7 +136,7 @@ def test_ctrl_c_once_drains_twice_stops_and_the_same_command_goes_on(
     draining = start(*order)
     wait_for_results(tmp_path / "R", 2)
     os.killpg(draining.pid, signal.SIGINT)  # a terminal sends it to everybody
-    out, err = draining.communicate(timeout=120)
+    out, err = draining.communicate(timeout=300)
     assert draining.returncode == 0, err
     assert "press Ctrl-C again" in err
     assert "Traceback" not in err
@@ -144,7 +149,7 @@ def test_ctrl_c_once_drains_twice_stops_and_the_same_command_goes_on(
     os.killpg(stopping.pid, signal.SIGINT)
     time.sleep(0.1)
     os.killpg(stopping.pid, signal.SIGINT)
-    _, err = stopping.communicate(timeout=60)
+    _, err = stopping.communicate(timeout=300)
     assert stopping.returncode == 130, err
     assert "Traceback" not in err
     assert not Store(tmp_path / "R").lock().is_held()
@@ -275,3 +280,53 @@ def _make_bucket(environment: dict[str, str]) -> None:
     while subprocess.run([sys.executable, "-c", script], env={**os.environ, **environment}, check=False).returncode:
         assert time.monotonic() < deadline, "the object store does not start"
         time.sleep(0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SSHD is None or KEYGEN is None, reason="needs an ssh server (apt-get install openssh-server)")
+def test_a_cluster_over_ssh_writes_the_same_files(spec: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    paths = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    with ssh_server(keys, paths) as server:
+        description = tmp_path / "cluster.toml"
+        description.write_text(
+            f'kind = "ssh"\nhosts = ["127.0.0.1"]\nworkers = 2\nport = {server.port}\nuser = "{server.user}"\n'
+            f'key_file = "{server.key_file}"\nknown_hosts = "{server.known_hosts}"\npython = "{sys.executable}"\n'
+        )
+        order = ["gaps", "run", spec, "--out", tmp_path / "ssh", "--engine", "dask", "--cluster", description]
+        out, _ = command(*order, "--json")
+        assert json.loads(out)["done"] == 4
+        description.write_text(description.read_text().replace(str(server.known_hosts), str(keys / "user.pub")))
+        _, err = command(*order, "--rerun", "all", code=2)
+        assert "cannot start the ssh cluster" in err
+        assert "Traceback" not in err
+    _, err = command(*order, "--rerun", "all", code=2)
+    assert "cannot start the ssh cluster" in err
+    command("gaps", "run", spec, "--out", tmp_path / "local", "--workers", 1)
+    assert results(tmp_path / "local") == results(tmp_path / "ssh")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not can_queue(), reason="needs root and SLURM (apt-get install slurm-wlm munge)")
+def test_jobs_of_a_slurm_queue_write_the_same_files(spec: Path, tmp_path: Path) -> None:
+    queue = Path(tempfile.mkdtemp(prefix="giveway-slurm-", dir="/tmp"))  # paths of sockets must be short
+    description = tmp_path / "cluster.toml"
+    paths = os.pathsep.join(p for p in sys.path if p)
+    description.write_text(
+        f'kind = "slurm"\nqueue = "short"\nworkers = 2\nworkers_per_job = 2\nmemory = "1GB"\nwalltime = "00:20:00"\n'
+        f'python = "{sys.executable}"\nprologue = ["export PYTHONPATH={paths}"]\ninterface = "lo"\n'
+    )
+    try:
+        with slurm_queue(queue) as variables:
+            order = ["gaps", "run", spec, "--out", tmp_path / "slurm", "--engine", "dask", "--cluster", description]
+            out, _ = command(*order, "--json", **variables)
+            assert json.loads(out)["done"] == 4
+            description.write_text(description.read_text().replace('"short"', '"nowhere"'))
+            _, err = command(*order, "--rerun", "all", code=2, **variables)
+            assert "cannot start the slurm cluster" in err
+            assert "Traceback" not in err
+    finally:
+        shutil.rmtree(queue, ignore_errors=True)
+    command("gaps", "run", spec, "--out", tmp_path / "local", "--workers", 1)
+    assert results(tmp_path / "local") == results(tmp_path / "slurm")

@@ -42,7 +42,8 @@ class ClusterSpec(BaseModel):
     workers: processes in all; one core each.
     memory: per worker, e.g. ``"4GB"``.
     hosts: ssh: machines; the scheduler runs on the first one.
-    user, key_file, port: ssh: how to log in; as in the user's own configuration by default.
+    user, key_file, port, known_hosts: ssh: how to log in, and the file that machines are recognized by; as in the
+        user's own configuration by default.
     python: ssh, slurm, pbs: interpreter on the other machines; the same path as here by default.
     queue, account, walltime: slurm, pbs: as the batch system calls them.
     workers_per_job: slurm, pbs: workers in one job.
@@ -60,6 +61,7 @@ class ClusterSpec(BaseModel):
     user: str | None = None
     key_file: Path | None = None
     port: int | None = Field(default=None, ge=1, le=65535)
+    known_hosts: Path | None = None
     python: str = sys.executable
     queue: str | None = None
     account: str | None = None
@@ -159,7 +161,12 @@ def _ssh(spec: ClusterSpec) -> Any:
         import asyncssh  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
         raise MissingDependencyError("asyncssh", extra="cluster", purpose="a cluster over ssh") from error
-    login = {"username": spec.user, "port": spec.port, "client_keys": spec.key_file and [str(spec.key_file)]}
+    login = {
+        "username": spec.user,
+        "port": spec.port,
+        "client_keys": spec.key_file and [str(spec.key_file)],
+        "known_hosts": spec.known_hosts and str(spec.known_hosts),
+    }
     per_host = -(-spec.workers // len(spec.hosts))
     return SSHCluster(
         [spec.hosts[0], *spec.hosts],

@@ -151,8 +151,8 @@ class _Session:
         """Send jobs to the engine and take in outcomes until there are no more."""
         todo = self.todo if limit is None else self.todo[:limit]
         jobs = (Job(cell=c, function=function, store=self.store.address, settings=settings) for c in todo)
-        skipped = len(self.cells) - len(todo)
-        self.report.start(total=len(self.cells), skipped=skipped, workers=self.engine.num_workers)
+        skipped = len(self.cells) - len(self.todo)
+        self.report.start(total=skipped + len(todo), skipped=skipped, workers=self.engine.num_workers)
         for damaged in self.damaged:
             self.report.say(f"damaged record, computed again: {damaged.key[:16]} ({damaged.reason})")
         done = 0
