@@ -19,10 +19,12 @@ from giveway.reports.site.browsing import chunks, detail_digits, finite, script,
 from giveway.reports.site.charts import ticks
 from giveway.reports.site.content import Entry, Limits, Page, Section, Sources, Table
 from giveway.reports.site.drives import summary_blocks
+from giveway.reports.site.generated import generated_blocks, generated_facts
 from giveway.reports.site.markup import render_page
 from giveway.reports.site.runs import run_section
 from giveway.reports.site.writing import classic_player, write_site
 from giveway.testing.stores import invented_store
+from giveway.web.results.report import make_report
 
 
 class Links(HTMLParser):
@@ -293,3 +295,27 @@ def test_bad_input_is_a_sentence_with_exit_code_2(
     assert end.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
+
+
+def test_sections_of_one_title_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        invented_store(tmp_path / "all" / name / "results", 20)
+    invented_store(tmp_path / "one" / "results", 20)
+    both = make_report(tmp_path / "all", tmp_path / "site", limits=Limits(samples=0))
+    assert [s.title for s in both.sections] == ["Gap acceptance (first)", "Gap acceptance (second)"]
+    assert [s.pages[0].title for s in both.sections] == [s.title for s in both.sections]
+    (alone,) = make_report(tmp_path / "one", tmp_path / "other", limits=Limits(samples=0)).sections
+    assert alone.title == "Gap acceptance"
+    assert alone.facts[0][0].startswith("AUC")
+
+
+def test_campaigns_are_called_by_what_differs() -> None:
+    campaign = {"measures": {"avoidable_at_fault_rate": 0.25}, "realism": {}, "kinds": {"rear": (2, 1)}}
+    labels = [f"{driver} on straight, ego idm, seed 0" for driver in ("policy", "no_attack")]
+    document = {"campaigns": [{**campaign, "label": label} for label in labels], "titles": {}, "realism_titles": {}}
+    note, table, *_ = generated_blocks(document)
+    assert "on straight, ego idm, seed 0" in note.text
+    assert table.columns == ("measure", "policy", "no attack")
+    assert generated_facts(document)[0] == ("policy", "0.250 avoidable and at fault")
+    document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
+    assert generated_blocks(document)[1].columns[2] == "policy on merge, ego idm, seed 0"

@@ -42,6 +42,9 @@ COLUMNS = (
     "samples",
 )
 
+LEADING = 4
+"""Leaders that are named on the first page of a site."""
+
 
 def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple[list[Page], list[Block]]:
     """A leaderboard per profile, prediction time and metric; and what the overview says about them.
@@ -169,7 +172,7 @@ def paper_figure(frame: pl.DataFrame) -> tuple[Picture | Paragraph, bytes | None
 
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "giveway"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
     caption = "Short marks: random splits. Longer mark: their mean. Cross: critical split. One color per input length."
     alt = "Every result at a glance: a plot per metric and dataset with all models side by side"
     return Picture(title="All results (figures 5 and 6)", file=FIGURE, alt=alt, caption=caption), buffer.getvalue()
@@ -292,3 +295,10 @@ def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection
         caption="One line per leaderboard, dataset and input length; the heading of a line leads to all models.",
     )
     return [table] if rows else []
+
+
+def leading_facts(overview: Sequence[Block]) -> list[tuple[str, str]]:
+    """The first few leaders, for the first page of the site."""
+    tables = [block for block in overview if isinstance(block, Table)]
+    rows = tables[0].rows[:LEADING] if tables else ()
+    return [(f"{row[0].text}, {row[1].text}", f"{row[3].text} {row[4].text}") for row in rows]

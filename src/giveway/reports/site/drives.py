@@ -36,6 +36,16 @@ def read_summary(root: Path) -> dict[str, Any] | None:
         ) from error
 
 
+def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Scores of all predictors and of the recorded humans, for the first page of the site."""
+    rows = [*summary["predictors"], *([summary["humans"]] if summary.get("humans") else [])]
+    scored = [row for row in rows if row.get("score") is not None]
+    return [
+        (f"{row['name'].replace('_', ' ')}, score", f"{row['score']:.2f}, {row['n_col']} collisions")
+        for row in sorted(scored, key=lambda row: -row["score"])
+    ]
+
+
 def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     """Leaderboard, differences, and the scatter of open-loop error against closed-loop score."""
     rows = list(summary["predictors"])

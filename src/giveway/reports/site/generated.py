@@ -24,8 +24,8 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
         document: ``campaigns``; ``titles`` and ``realism_titles``, name to heading; ``reference``, what the motion was
             compared with, or None.
     """
-    campaigns: Sequence[Mapping[str, Any]] = document["campaigns"]
-    blocks: list[Block] = [Paragraph(text=NOTE)]
+    campaigns, shared = _told_apart(document["campaigns"])
+    blocks: list[Block] = [Paragraph(text=f"{NOTE} All campaigns {shared}." if shared else NOTE)]
     blocks.append(_table("Effect, plausibility and diversity", campaigns, "measures", document["titles"]))
     kinds = list(dict.fromkeys(kind for c in campaigns for kind in c["kinds"]))
     if kinds:
@@ -38,6 +38,15 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
         table = _table("Realism", campaigns, "realism", document["realism_titles"])
         blocks += [table, Paragraph(text=f"Compared with {document['reference']}; a smaller distance is closer.")]
     return blocks
+
+
+def _told_apart(campaigns: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Campaigns under the part of their labels that differs, and what all of them share."""
+    split = [str(c["label"]).partition(" on ") for c in campaigns]
+    if len({end for _, _, end in split}) != 1 or len({name for name, _, _ in split}) < len(split) or not split[0][2]:
+        return campaigns, ""
+    named = [{**c, "label": name.replace("_", " ")} for c, (name, _, _) in zip(campaigns, split, strict=True)]
+    return named, f"on {split[0][2]}"
 
 
 def _table(title: str, campaigns: Sequence[Mapping[str, Any]], part: str, titles: Mapping[str, str]) -> Table:
@@ -65,3 +74,11 @@ def _pair(counts: Sequence[int]) -> Entry:
 def _number(value: float | None) -> Entry:
     whole = value is not None and math.isfinite(value) and value == int(value) and abs(value) >= 2
     return value_entry(value, 0 if whole else 3)
+
+
+def generated_facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The rate that counts of every campaign, for the first page of the site."""
+    campaigns, _ = _told_apart(document["campaigns"])
+    rates = [(str(c["label"]), c["measures"].get(HEADLINE)) for c in campaigns]
+    known = [(label, rate) for label, rate in rates if rate is not None and math.isfinite(rate)]
+    return [(label, f"{rate:.3f} avoidable and at fault") for label, rate in known]

@@ -14,7 +14,7 @@ from giveway.reports.citations import citations_for
 from giveway.reports.site import benchmarks, drives, stores
 from giveway.reports.site.browsing import KEY_DIGITS, script, table_data
 from giveway.reports.site.content import Block, Limits, Page, Paragraph, Reference, Section, Sources
-from giveway.reports.site.generated import generated_blocks
+from giveway.reports.site.generated import generated_blocks, generated_facts
 from giveway.runs.index import collect, status
 from giveway.runs.store import Store
 from giveway.sim.log_files import logs_below
@@ -36,6 +36,7 @@ class _Parts:
     pictures: dict[str, bytes] = field(default_factory=dict[str, bytes])
     replays: dict[str, Replay] = field(default_factory=dict[str, Replay])
     components: list[str] = field(default_factory=list[str])
+    facts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Limits) -> Section:
@@ -63,6 +64,7 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
         _drive(parts, root, tidy, cells.keys, sources, limits)
     elif kind == "generate" and sources.generated is not None:
         parts.overview += generated_blocks(sources.generated)
+        parts.facts += generated_facts(sources.generated)
     else:
         parts.overview.append(Paragraph(text=f"Cells of kind {kind!r}; every one of them is on the page of cells."))
     _cell_replays(parts, sources, limits)
@@ -72,7 +74,7 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
     heading = TITLES.get(kind, kind.capitalize()) + (f" ({title})" if title else "")
     facts = stores.status_facts(state, cells)
     lead = ", ".join(f"{value} {name}" for name, value in facts)
-    first = Page(file="index.html", title=heading, lead=f"{root.name}: {lead}", blocks=tuple(parts.overview))
+    first = Page(file="index.html", title=heading, lead=lead, blocks=tuple(parts.overview))
 
     def details(key: str) -> Mapping[str, Any]:
         found: dict[str, Any] = {}
@@ -97,7 +99,7 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
         title=heading,
         kind=kind,
         lead=lead,
-        facts=facts,
+        facts=(*parts.facts, *facts),
         pages=(first, *pages),
         files=files,
         references=_references(parts.components),
@@ -119,7 +121,9 @@ def _gaps(parts: _Parts, store: Store, tidy: pl.DataFrame, sampled: list[str], s
             Paragraph(text="Synthetic recordings: nothing here says anything about real drivers.", warning=True)
         )
     pages, notes = benchmarks.board_pages(tidy, real_datasets=real)
-    parts.overview += benchmarks.overview_blocks(tidy, pages, real)
+    overview = benchmarks.overview_blocks(tidy, pages, real)
+    parts.overview += overview
+    parts.facts += benchmarks.leading_facts(overview)
     parts.overview += notes
     figure, picture = benchmarks.paper_figure(tidy)
     parts.overview.append(figure)
@@ -165,6 +169,7 @@ def _drive(parts: _Parts, root: Path, tidy: pl.DataFrame, keys: list[str], sourc
         parts.overview.append(Paragraph(text="No summary beside this store yet; run giveway drive run again."))
     else:
         parts.overview += drives.summary_blocks(summary)
+        parts.facts += drives.summary_facts(summary)
         parts.components.append(f"planner:{(summary.get('planner') or {}).get('name', '')}")
     if "predictor" in tidy.columns:
         parts.components += [f"model:{v}" for v in tidy["predictor"].drop_nulls().unique().sort()]

@@ -92,7 +92,10 @@ def study_section(
         kind="study",
         lead=f"{shown['num_raters']} raters, {shown['num_ratings']} ratings of {clips.height} clips",
         facts=(
-            *((f"{c['condition']}, mean", number(c["mean"]["value"], 2)) for c in shown["conditions"]),
+            *(
+                (f"{c['condition'].replace('_', ' ')}, mean rating", number(c["mean"]["value"], 2))
+                for c in shown["conditions"]
+            ),
             ("kappa, corrected", number(kappa)),
         ),
         pages=(first, browse, quality),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from giveway.core.errors import EmptySelectionError, UsageError
@@ -15,6 +16,8 @@ from giveway.web.results import sources
 
 STORE_FILE, STUDY_FILE = "store.json", "study.toml"
 MAX_DEPTH = 3
+ORDER = ("gaps", "drive", "generate", "study")
+"""Of the sections of a site; those of one kind follow one another by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +63,13 @@ def make_report(
         EmptySelectionError: nothing to report.
     """
     found = find_results(folder, without=out)
-    sections = [
-        sources.study(root, id, draws=draws, database=database)
+    made = {
+        root: sources.study(root, id, draws=draws, database=database)
         if (root / STUDY_FILE).exists()
-        else sources.run(root, id, title=root.name if len(found) > 1 else "", limits=limits or Limits(), data=data)
+        else sources.run(root, id, title="", limits=limits or Limits(), data=data)
         for root, id in zip(found, _ids(folder, found), strict=True)
-    ]
+    }
+    sections = sorted(_told_apart(folder, made), key=lambda s: ORDER.index(s.kind) if s.kind in ORDER else len(ORDER))
     cited = [name.replace(" ", ":", 1) for s in sections for r in s.references for name in r.cites if " " in name]
     count = write_site(
         out,
@@ -137,6 +141,22 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 def _is_run_store(file: Path) -> bool:
     """Converted recordings also lie in stores; those of runs say who wrote them."""
     return file.is_file() and b'"written_by"' in file.read_bytes()[:1000]
+
+
+def _told_apart(folder: Path, made: Mapping[Path, Section]) -> list[Section]:
+    """Sections of the same title get the name of their folder behind it."""
+    shared = Counter(section.title for section in made.values())
+    sections: list[Section] = []
+    for root, section in made.items():
+        if shared[section.title] == 1:
+            sections.append(section)
+            continue
+        place = root.relative_to(folder)
+        named = place.parent if place.name == "results" and place.parent.name else place
+        title = f"{section.title} ({named.name or root.resolve().name})"
+        first = replace(section.pages[0], title=title)
+        sections.append(replace(section, title=title, pages=(first, *section.pages[1:])))
+    return sections
 
 
 def _ids(folder: Path, found: list[Path]) -> list[str]:
