@@ -7,8 +7,8 @@ import pytest
 from numba import njit
 
 from giveway.models.commotions.config import Configuration
-from giveway.models.commotions.kernel import blocks
-from giveway.models.commotions.kernel.constants import INV_U0, constants_of
+from giveway.models.commotions.kernel import value
+from giveway.models.commotions.kernel.constants import AFTER_ACTION, INV_U0, constants_of
 from giveway.models.commotions.kernel.lanes import WIDTH, load, store
 from giveway.models.commotions.parameters import Box, Derived, Theta
 from giveway.models.commotions.reference.access_order import Triple
@@ -16,16 +16,17 @@ from giveway.models.commotions.reference.value import Gains, plan_value
 
 
 @njit
-def _plan(v, a, j, order_a, duration, wait, v_free, k, loss_out, score_out):
+def _plan(v, a, j, order_a, duration, wait, v_free, jerk, k, loss_out, score_out):
     for i in range(0, len(v), WIDTH):
-        free = load(v_free, i)
-        inverse = 1.0 / free
-        loss, y = blocks.action_loss(load(v, i), load(a, i), load(j, i), inverse, k)
+        pace = value.pace_of(load(v_free, i), k)
+        terms = value.action_terms(load(v, i), load(a, i), pace[0], jerk, k)
+        loss, y = value.act(terms, load(j if jerk else a, i))
         store(loss_out, i, loss)
-        score = blocks.second_score(
-            loss, y, load(order_a, i), load(duration, i), load(wait, i), inverse, blocks.regain_factor(free, k), k
-        )
-        store(score_out, i, score)
+        x, rest, first, second, third = value.discounts(load(duration, i), k)
+        reached, left = value.reach(y, load(order_a, i) * pace[1], x, first, second, pace[2] * first + third)
+        waited = value.discounts(load(wait, i), k)[1]
+        middle = reached + rest * left * (1.0 + waited * (pace[3] - 1.0))
+        store(score_out, i, ((1.0 - loss) - k[AFTER_ACTION] * middle) * k[INV_U0])
 
 
 def evaluate(theta, jerk, dtype, **columns):
@@ -33,7 +34,7 @@ def evaluate(theta, jerk, dtype, **columns):
     k = constants_of(theta, config, dtype).value
     arrays = {name: np.ascontiguousarray(values, dtype=dtype) for name, values in columns.items()}
     loss, score = (np.zeros_like(arrays["v"]) for _ in range(2))
-    _plan(*arrays.values(), k, loss, score)
+    _plan(*arrays.values(), jerk, k, loss, score)
     return loss.astype(np.float64), score.astype(np.float64) / float(k[INV_U0])
 
 
@@ -70,9 +71,9 @@ def test_plans_are_worth_what_the_reference_says(dtype, tolerance, jerk):
             action_s=theta.delta_t_action,
             regain_s=10.0 if jerk else theta.delta_t_action,
         )
-        _, value = evaluate(theta, jerk, dtype, **columns)
+        _, found = evaluate(theta, jerk, dtype, **columns)
         expected = wanted / derived.u_free
-        np.testing.assert_allclose(value, expected, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +102,5 @@ def test_a_short_action_keeps_its_value_in_32_bit(t_delta, action_s, slower, fas
         theta, True, dtype, v=5 * ones, a=0 * ones, j=jerk, order_a=0 * ones, duration=0 * ones, wait=0 * ones,
         v_free=10 * ones,
     )  # fmt: skip
-    value = derived.u_free * ((1 - math.exp(-derived.decay * action_s)) - loss)
-    np.testing.assert_allclose(value[:2], [slower, faster], rtol=0, atol=1e-9 if dtype is np.float64 else 1e-7)
+    worth = derived.u_free * ((1 - math.exp(-derived.decay * action_s)) - loss)
+    np.testing.assert_allclose(worth[:2], [slower, faster], rtol=0, atol=1e-9 if dtype is np.float64 else 1e-7)

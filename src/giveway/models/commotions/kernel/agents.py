@@ -49,7 +49,7 @@ def _build(digest: str) -> Any:
         """
         assert len(digest) > 0
         script, scratch = np.zeros((0, 2, 3)), np.zeros(3 * WIDTH)
-        step = np.zeros(WIDTH, dtype=np.int64)
+        step = np.zeros(WIDTH)
         for group in range(state.shape[0]):
             e1, e2, e3 = draw(counters[group], 0, seed, SILENT if silent else RANDOM, script, scratch, step)
             own_penalty, other_penalty = load(penalty[group], 0), load(penalty[group], WIDTH)

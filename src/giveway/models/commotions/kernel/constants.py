@@ -24,7 +24,9 @@ MAX_ACTION_STEPS = 5
 (DECAY, D_SAFE, T_SAFE, ACTION, REGAIN, NEW, OLD, BETA, THRESHOLD, K_DA, AFTER_ACTION, INV_U0) = range(12)
 MOMENT = 12  # five entries: λ I_n(ΔT)
 REGAIN_SPEED, REGAIN_ACCELERATION = 17, 18
-NUM_VALUE_CONSTANTS = 19
+INV_DECAY, INV_ACTION, INV_REGAIN = range(19, 22)
+FREE_X, FREE_REST, FREE_GAMMA = 22, 23, 24  # λτ, e^-λτ; three entries: γ(1), 2 γ(2), γ(3) at λτ
+NUM_VALUE_CONSTANTS = 27
 
 # Entries of the vector of constants used in perceiving, always 64 bit.
 TAN_SIGMA, SPEED_VARIANCE = range(2)
@@ -80,6 +82,9 @@ def constants_of(theta: Theta, config: Configuration, dtype: type[np.float32] | 
     value[MOMENT : MOMENT + 5] = decay * np.array(action)
     value[REGAIN_SPEED] = decay * (regain[0] - 2 * regain[1] / tau + regain[2] / tau**2)
     value[REGAIN_ACCELERATION] = theta.k_da * decay * regain[0] / tau**2
+    value[[INV_DECAY, INV_ACTION, INV_REGAIN]] = 1 / decay, 1 / theta.delta_t_action, 1 / tau
+    value[[FREE_X, FREE_REST]] = decay * tau, math.exp(-decay * tau)
+    value[FREE_GAMMA : FREE_GAMMA + 3] = decay * regain[0], 2 * decay**2 * regain[1], decay**3 * regain[2]
     sight = np.zeros(NUM_SIGHT_CONSTANTS)
     sight[TAN_SIGMA] = math.tan(max(theta.sigma_v, MIN_ANGLE_RAD))
     sight[SPEED_VARIANCE] = theta.sigma_speed**2

@@ -21,9 +21,11 @@ from giveway.models.commotions.kernel.lanes import (
     muladd,
     nearest,
     polynomial,
-    power_of_two,
     root,
+    scale_by,
     select,
+    signed,
+    significand_of,
     unit_interval,
     upper,
 )
@@ -52,8 +54,8 @@ expm1_series = _fitted(lambda k: 1.0 / math.factorial(k + 1), -HALF_LN2, HALF_LN
 """(e^r - 1)/r for |r| ≤ ½ ln 2."""
 gamma_series = _fitted(lambda k: 2.0 / math.factorial(k + 3), 0.0, 1.0, 6, 17)
 """γ(3, x) / (x³ e^-x) = Σ_k 2 x^k/(k+3)! for 0 ≤ x ≤ 1."""
-exp_floor = polynomial((-87.0,), (-708.0,))
-"""Smallest argument of exp whose result is a normal number."""
+rounder = polynomial((1.5 * 2.0**23,), (1.5 * 2.0**52,))
+"""Added to a number it leaves the nearest integer in the last bits."""
 artanh_series = _series(lambda k: 1.0 / (2 * k + 1), 5, 10)
 sine_series = _series(lambda k: (-1.0) ** k / math.factorial(2 * k + 1), 5, 8)
 cosine_series = _series(lambda k: (-1.0) ** k / math.factorial(2 * k), 5, 9)
@@ -61,32 +63,37 @@ cosine_series = _series(lambda k: (-1.0) ** k / math.factorial(2 * k), 5, 9)
 
 @njit(forceinline=True)
 def exp(x: Any) -> Any:
-    """e^x for x ≤ 0 (larger arguments count as 0); vanishes below the normal range, -∞ included."""
-    x = lower(upper(x, exp_floor(x)), 0.0)
-    n = nearest(x * LOG2E)
+    """e^x for |x| below 86, the normal range of 32 bit."""
+    shifted = muladd(x, LOG2E, rounder(x))
+    n = shifted - rounder(x)
     r = muladd(n, -LN2_HIGH, x)
     r = muladd(n, -LN2_LOW, r)
-    return exp_series(r) * power_of_two(n)
+    return scale_by(exp_series(r), shifted)
+
+
+@njit(forceinline=True)
+def odds_of(x: Any) -> Any:
+    """e^x, with x cut at ±80: p/(1 - p) for the logarithm of the odds."""
+    return exp(lower(upper(x, -80.0), 80.0))
 
 
 @njit(forceinline=True)
 def tanh(x: Any) -> Any:
     """Tanh x = -sign(x) m/(2 + m) with m = e^-2|x| - 1 = 2^n (e^r - 1) + (2^n - 1), which does not cancel near 0."""
-    y = upper(-2.0 * magnitude(x), exp_floor(x))
-    n = nearest(y * LOG2E)
+    y = upper(-2.0 * magnitude(x), -80.0)
+    shifted = muladd(y, LOG2E, rounder(x))
+    n = shifted - rounder(x)
     r = muladd(n, -LN2_HIGH, y)
     r = muladd(n, -LN2_LOW, r)
-    scale = power_of_two(n)
+    scale = scale_by(0.0 * x + 1.0, shifted)
     m = muladd(scale, r * expm1_series(r), scale - 1.0)
-    size = m / (2.0 + m)
-    return select(x < 0.0, size, -1.0 * size)
+    return signed(m / (2.0 + m), x)
 
 
 @njit(forceinline=True)
 def log(x: Any) -> Any:
     """Ln x of positive 64-bit numbers: exponent, then 2 artanh((m - 1)/(m + 1)) for m in [√½, √2]."""
-    n = exponent_of(x)
-    m = x / power_of_two(n)
+    n, m = exponent_of(x), significand_of(x)
     large = m > math.sqrt(2.0)
     m = select(large, m * 0.5, m)
     n = select(large, n + 1.0, n)

@@ -270,19 +270,26 @@ def like(typingctx: Any, value: Any, model: Any) -> Any:
 
 
 @intrinsic
-def power_of_two(typingctx: Any, exponent: Any) -> Any:
-    """2^n of an integral floating-point n inside the normal range."""
-    bits, bias, shift = (32, 127, 23) if exponent == F32 else (64, 1023, 52)
+def scale_by(typingctx: Any, value: Any, shifted: Any) -> Any:
+    """Value times 2^n, n being the integer in the last bits of ``shifted``; the result must be normal."""
+    bits, shift = (32, 23) if value == F32 else (64, 52)
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        small, wide = ir.VectorType(ir.IntType(32), WIDTH), ir.VectorType(ir.IntType(bits), WIDTH)
-        number = builder.fptosi(args[0], small)
-        number = builder.sext(number, wide) if bits == 64 else number
-        number = builder.add(number, ir.Constant(wide, [bias] * WIDTH))
-        number = builder.shl(number, ir.Constant(wide, [shift] * WIDTH))
-        return builder.bitcast(number, _vector(exponent.scalar))
+        whole = ir.VectorType(ir.IntType(bits), WIDTH)
+        exponent = builder.shl(builder.bitcast(args[1], whole), ir.Constant(whole, [shift] * WIDTH))
+        return builder.bitcast(builder.add(builder.bitcast(args[0], whole), exponent), _vector(value.scalar))
 
-    return signature(exponent, exponent), emit
+    return signature(value, value, value), emit
+
+
+@intrinsic
+def signed(typingctx: Any, size: Any, like: Any) -> Any:
+    """|size| with the sign of ``like``."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _call(builder, "copysign", _vector(sig.args[0].scalar), *args)
+
+    return signature(size, size, size), emit
 
 
 @intrinsic
@@ -294,6 +301,19 @@ def exponent_of(typingctx: Any, value: Any) -> Any:
         bits = builder.lshr(builder.bitcast(args[0], wide), ir.Constant(wide, [52] * WIDTH))
         number = builder.sub(builder.trunc(bits, small), ir.Constant(small, [1023] * WIDTH))
         return builder.sitofp(number, _vector(types.float64))
+
+    return signature(F64, F64), emit
+
+
+@intrinsic
+def significand_of(typingctx: Any, value: Any) -> Any:
+    """Value 2^-n in [1, 2) of a positive normal 64-bit number."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        wide = ir.VectorType(ir.IntType(64), WIDTH)
+        bits = builder.and_(builder.bitcast(args[0], wide), ir.Constant(wide, [0x000FFFFFFFFFFFFF] * WIDTH))
+        bits = builder.or_(bits, ir.Constant(wide, [0x3FF0000000000000] * WIDTH))
+        return builder.bitcast(bits, _vector(types.float64))
 
     return signature(F64, F64), emit
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from numba import njit
 
-from giveway.models.commotions.kernel import blocks
+from giveway.models.commotions.kernel import blocks, value
 from giveway.models.commotions.kernel.constants import (
     A_NEXT,
-    ACTION,
+    AFTER_ACTION,
     BETA,
     CHI,
     D_SAFE,
+    INV_ACTION,
+    INV_U0,
     NEW,
     OLD,
     PLAN,
@@ -23,20 +25,20 @@ from giveway.models.commotions.kernel.constants import (
     C,
     V,
 )
-from giveway.models.commotions.kernel.functions import exp, tanh
+from giveway.models.commotions.kernel.functions import odds_of, tanh
 from giveway.models.commotions.kernel.lanes import (
     WIDTH,
     anywhere,
     like,
     load,
-    magnitude,
+    lower,
     negate,
     select,
     store,
     upper,
 )
 
-IMPOSSIBLE = -1e9  # squashes to -1
+CERTAIN = 1e4  # in units of the exponent of the softmax, where β_V B is at most 400
 
 
 @njit(forceinline=True)
@@ -100,86 +102,90 @@ def think(
     """
     num_actions, length = ramps.shape
     x1, wide_x2 = blocks.perceive(state, own, other, sight, e1, e2, e3)
-    wide_c, wide_other_c = load(state, own + C * WIDTH), load(state, other + C * WIDTH)
-    wide_other_free = load(state, other + V_FREE * WIDTH)
+    wide_other_c, wide_other_free = load(state, other + C * WIDTH), load(state, other + V_FREE * WIDTH)
     x2, v = like(wide_x2, mind), like(load(state, own + V * WIDTH), mind)
-    v_free, other_free = like(load(state, own + V_FREE * WIDTH), mind), like(wide_other_free, mind)
     a_prev, other_a = like(load(state, own + A * WIDTH), mind), like(load(state, other + A * WIDTH), mind)
-    inv_free, other_inv_free = 1.0 / v_free, 1.0 / other_free
-    regain, other_regain = blocks.regain_factor(v_free, k), blocks.regain_factor(other_free, k)
+    pace = value.pace_of(like(load(state, own + V_FREE * WIDTH), mind), k)
+    other_pace = value.pace_of(like(wide_other_free, mind), k)
+    share, other_penalty = k[AFTER_ACTION] * k[INV_U0], other_penalty * k[INV_U0]
+    own_penalty = own_penalty * k[INV_U0]
 
     # 2.6 behaviors of the other given what self does now, 2.8a where they lead; 64 bit, see blocks.margins.
     # The slot of "first" also serves "constant".
     beta_f, beta_s, can_first, can_second = behaviors(state, own, x1, wide_x2, wide_other_c, wide_other_free, wide)
-    neither = negate(can_first | can_second)
+    need_f, need_s = anywhere(can_first | negate(can_second)), anywhere(can_second)
+    zero = 0.0 * v
+    old_f, old_s = select(can_first, zero + k[OLD], 0.0), select(can_second, zero + k[OLD], 0.0)
+    new_f, new_s = select(can_first, zero + k[NEW], 0.0), select(can_second, zero + k[NEW], 0.0)
+    lean = select(can_second, select(can_first, zero, CERTAIN), -CERTAIN)
     chi_f, wide_v_f = blocks.predict_other(x1, wide_x2, beta_f, wide)
     chi_s, wide_v_s = blocks.predict_other(x1, wide_x2, beta_s, wide)
-    v_f, v_s, a_f, a_s = like(wide_v_f, mind), like(wide_v_s, mind), like(beta_f, mind), like(beta_s, mind)
-    near, far, _, d_x_f, inside_f, past_f = blocks.margins(chi_f, wide_other_c, wide[D_SAFE], mind)
-    in_f, out_f = blocks.passage(near, far, v_f)
-    near, far, d_e_s, d_x_s, inside_s, past_s = blocks.margins(chi_s, wide_other_c, wide[D_SAFE], mind)
-    in_s, out_s = blocks.passage(near, far, v_s)
-    if jerk:
-        loss_f, y_f = blocks.action_loss(x2, other_a, (a_f - other_a) / k[ACTION], other_inv_free, k)
-        loss_s, y_s = blocks.action_loss(x2, other_a, (a_s - other_a) / k[ACTION], other_inv_free, k)
-    else:
-        loss_f, y_f = blocks.action_loss(x2, (v_f - x2) / k[ACTION], 0.0 * x2, other_inv_free, k)
-        loss_s, y_s = blocks.action_loss(x2, (v_s - x2) / k[ACTION], 0.0 * x2, other_inv_free, k)
-    a_free_f, t_free_f = blocks.regaining(v_f, other_free, k)
-    a_free_s, t_free_s = blocks.regaining(v_s, other_free, k)
-    need_f, need_s = anywhere(can_first | neither), anywhere(can_second)
+    v_f, v_s = like(wide_v_f, mind), like(wide_v_s, mind)
+    missing_f, missing_s = other_pace[0] - v_f, other_pace[0] - v_s
+    near, far_f, _, d_x_f = blocks.margins(chi_f, wide_other_c, wide[D_SAFE], mind)
+    depth_f = blocks.depth(near, far_f)
+    in_f, out_f = blocks.passage(near, far_f, v_f)
+    near, far_s, d_e_s, d_x_s = blocks.margins(chi_s, wide_other_c, wide[D_SAFE], mind)
+    depth_s = blocks.depth(near, far_s)
+    in_s, out_s = blocks.passage(near, far_s, v_s)
+
+    # 2.9 what the other's options cost until self matters, and what self can make of the other's times
+    terms = value.action_terms(x2, other_a, other_pace[0], jerk, k)
+    start = other_a if jerk else x2
+    loss, y_f = value.act(terms, ((like(beta_f, mind) if jerk else v_f) - start) * k[INV_ACTION])
+    base_f = (1.0 - loss) * k[INV_U0] + other_penalty
+    free_f = base_f - share * value.free_loss(v_f, y_f, other_pace, k)
+    loss, y_s = value.act(terms, ((like(beta_s, mind) if jerk else v_s) - start) * k[INV_ACTION])
+    base_s = (1.0 - loss) * k[INV_U0]
+    free_s = base_s - share * value.free_loss(v_s, y_s, other_pace, k)
+    stop_s = value.stopping(d_e_s, v_s, y_s, base_s, other_pace, k)
+    before_f, after_f = value.before(in_f, pace, k), value.after(out_f, pace, k)
+    before_s, after_s = value.before(in_s, pace, k), value.after(out_s, pace, k)
 
     repair_plan(state, own, length)
+    near_0, far_0, d_e_0, d_x_0 = blocks.margins(
+        load(state, own + CHI * WIDTH), load(state, own + C * WIDTH), wide[D_SAFE], mind
+    )
+    terms = value.action_terms(v, a_prev, pace[0], jerk, k)
+    start = a_prev if jerk else v
     for u in range(num_actions):
-        chi_u, wide_v, wide_a = blocks.predict_self(state, own, ramps, u)
-        v_u, a_u = like(wide_v, mind), like(wide_a, mind)
-        near, far, d_e, d_x, inside, past = blocks.margins(chi_u, wide_c, wide[D_SAFE], mind)
+        way, v_u, a_u = blocks.predict_self(state, own, v, ramps, u, mind)
+        near, far, d_e, d_x = near_0 - way, far_0 - way, d_e_0 - way, d_x_0 - way
+        deep = blocks.depth(near, far)
         t_in, t_out = blocks.passage(near, far, v_u)
-        if jerk:
-            loss, y = blocks.action_loss(v, a_prev, (a_u - a_prev) / k[ACTION], inv_free, k)
-        else:
-            loss, y = blocks.action_loss(v, (v_u - v) / k[ACTION], 0.0 * v, inv_free, k)
-        a_free, t_free = blocks.regaining(v_u, v_free, k)
-        belief_f = load(mind, memory + (num_actions + 2 * u) * WIDTH)
-        belief_s = load(mind, memory + (num_actions + 2 * u + 1) * WIDTH)
-        value_f, value_s = 0.0 * v, 0.0 * v
+        loss, y = value.act(terms, ((a_u if jerk else v_u) - start) * k[INV_ACTION])
+        missing = pace[0] - v_u
+        base = (1.0 - loss) * k[INV_U0]
+        free = base - share * value.free_loss(v_u, y, pace, k)
+        stop = value.stopping(d_e, v_u, y, base, pace, k)
+        base_first, free_first = base + own_penalty, free + own_penalty
+        belief_f = old_f * load(mind, memory + (num_actions + 2 * u) * WIDTH)
+        belief_s = old_s * load(mind, memory + (num_actions + 2 * u + 1) * WIDTH)
+        value_f, value_s = zero, zero
 
         if need_f:
-            crash = inside & inside_f
-            a, duration, possible = blocks.go_first(d_x_f, v_f, other_free, a_free_f, t_free_f, t_in, crash, k)
-            score = blocks.first_score(loss_f, y_f, a, duration, other_inv_free, other_regain, other_penalty, k)
-            w = tanh(select(possible, score, IMPOSSIBLE))
-            belief_f = k[OLD] * belief_f + k[NEW] * w
-            value_f = own_value(
-                d_e, d_x, v_u, v_free, a_free, t_free, in_f, out_f, past_f, crash, loss, y, inv_free, regain,
-                own_penalty, k,
-            )  # fmt: skip
+            crash = lower(deep, depth_f) > 0.0
+            chance = value.before(t_in, other_pace, k)
+            score = value.first_score(d_x_f, v_f, missing_f, y_f, base_f, free_f, chance, k)
+            belief_f = belief_f + new_f * tanh(select(crash, value.IMPOSSIBLE, score))
+            one = value.first_score(d_x, v_u, missing, y, base_first, free_first, before_f, k)
+            two = value.second_score(d_e, d_x, v_u, missing, y, base, free, stop, after_f, far_f, k)
+            value_f = tanh(select(crash, value.IMPOSSIBLE, upper(one, two)))
         if need_s:
-            crash = inside & inside_s
-            a, duration, wait, possible = blocks.go_second(
-                d_e_s, d_x_s, v_s, other_free, a_free_s, t_free_s, t_out, past, crash, k
-            )
-            score = blocks.second_score(loss_s, y_s, a, duration, wait, other_inv_free, other_regain, k)
-            w = tanh(select(possible, score, IMPOSSIBLE))
-            belief_s = k[OLD] * belief_s + k[NEW] * w
-            value_s = own_value(
-                d_e, d_x, v_u, v_free, a_free, t_free, in_s, out_s, past_s, crash, loss, y, inv_free, regain,
-                own_penalty, k,
-            )  # fmt: skip
-        belief_f, belief_s = select(can_first, belief_f, 0.0), select(can_second, belief_s, 0.0)
+            crash = lower(deep, depth_s) > 0.0
+            chance = value.after(t_out, other_pace, k)
+            score = value.second_score(d_e_s, d_x_s, v_s, missing_s, y_s, base_s, free_s, stop_s, chance, far, k)
+            belief_s = belief_s + new_s * tanh(select(crash, value.IMPOSSIBLE, score))
+            one = value.first_score(d_x, v_u, missing, y, base_first, free_first, before_s, k)
+            two = value.second_score(d_e, d_x, v_u, missing, y, base, free, stop, after_s, far_s, k)
+            value_s = tanh(select(crash, value.IMPOSSIBLE, upper(one, two)))
         store(mind, memory + (num_actions + 2 * u) * WIDTH, belief_f)
         store(mind, memory + (num_actions + 2 * u + 1) * WIDTH, belief_s)
 
         # 2.11 softmax over at most two behaviors, 2.12 expectation and accumulation
-        difference = k[BETA] * (belief_s - belief_f)
-        small = exp(-1.0 * magnitude(difference))
-        likely = 1.0 / (1.0 + small)
-        p_first = select(difference > 0.0, small * likely, likely)
-        p_first = select(can_second, select(can_first, p_first, 0.0), 1.0)
-        p_second = select(difference > 0.0, likely, small * likely)
-        p_second = select(can_first, p_second, 1.0)
-        expected = select(p_first > 0.0, p_first * value_f, 0.0)
-        expected = expected + select(can_second, p_second * value_s, 0.0)
+        odds = odds_of(k[BETA] * (belief_f - belief_s) - lean)
+        p_second = 1.0 / (1.0 + odds)
+        expected = p_second * (odds * value_f + value_s)
         store(mind, memory + u * WIDTH, k[OLD] * load(mind, memory + u * WIDTH) + k[NEW] * expected)
 
     decide(state, own, mind, memory, k, ramps, zero_action)
@@ -188,30 +194,14 @@ def think(
 @njit(forceinline=True)
 def behaviors(state: Any, own: int, x1: Any, x2: Any, other_c: Any, other_free: Any, wide: Any) -> Any:
     """2.6: accelerations with which the other, as perceived, would pass first and second, and whether it can."""
-    near, far, _, _, inside, past = blocks.margins(
-        load(state, own + CHI * WIDTH), load(state, own + C * WIDTH), wide[D_SAFE], wide
-    )
+    near, far, _, _ = blocks.margins(load(state, own + CHI * WIDTH), load(state, own + C * WIDTH), wide[D_SAFE], wide)
     t_in, t_out = blocks.passage(near, far, load(state, own + V * WIDTH))
-    _, _, d_e, d_x, other_inside, _ = blocks.margins(x1, other_c, wide[D_SAFE], wide)
-    crash = inside & other_inside
+    other_near, other_far, d_e, d_x = blocks.margins(x1, other_c, wide[D_SAFE], wide)
+    crash = lower(blocks.depth(near, far), blocks.depth(other_near, other_far)) > 0.0
     a_free, t_free = blocks.regaining(x2, other_free, wide)
-    first, _, can_first = blocks.go_first(d_x, x2, other_free, a_free, t_free, t_in, crash, wide)
-    second, _, _, can_second = blocks.go_second(d_e, d_x, x2, other_free, a_free, t_free, t_out, past, crash, wide)
+    first, can_first = blocks.go_first(d_x, x2, other_free, a_free, t_free, t_in, crash, wide)
+    second, can_second = blocks.go_second(d_e, d_x, x2, other_free, a_free, t_free, t_out, far <= 0.0, crash, wide)
     return select(can_first, first, 0.0), select(can_second, second, 0.0), can_first, can_second
-
-
-@njit(forceinline=True)
-def own_value(
-    d_e: Any, d_x: Any, v: Any, v_free: Any, a_free: Any, t_free: Any, t_in: Any, t_out: Any, past: Any, crash: Any,
-    loss: Any, y: Any, inv_free: Any, regain: Any, penalty: float, k: Any,
-) -> Any:  # fmt: skip
-    """2.12: the better of 𝒱_first and 𝒱_second; tanh is monotonic, so it is taken once."""
-    a, duration, possible = blocks.go_first(d_x, v, v_free, a_free, t_free, t_in, crash, k)
-    first = blocks.first_score(loss, y, a, duration, inv_free, regain, penalty, k)
-    first = select(possible, first, IMPOSSIBLE)
-    a, duration, wait, possible = blocks.go_second(d_e, d_x, v, v_free, a_free, t_free, t_out, past, crash, k)
-    second = blocks.second_score(loss, y, a, duration, wait, inv_free, regain, k)
-    return tanh(upper(first, select(possible, second, IMPOSSIBLE)))
 
 
 @njit(forceinline=True)

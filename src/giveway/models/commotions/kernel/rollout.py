@@ -25,7 +25,7 @@ from giveway.models.commotions.kernel.constants import (
     V,
 )
 from giveway.models.commotions.kernel.functions import normal_pair, philox
-from giveway.models.commotions.kernel.lanes import WIDTH, load, store
+from giveway.models.commotions.kernel.lanes import WIDTH, anywhere, load, store
 from giveway.models.commotions.kernel.mind import shift_plan, think
 from giveway.models.commotions.parameters import DT_S
 
@@ -85,7 +85,7 @@ def draw(counters: Any, vehicle: int, seed: Any, source: int, script: Any, scrat
         for i in range(3):
             scratch[i * WIDTH + lane] = 0.0
             if source == SCRIPTED and step[lane] < script.shape[0]:
-                scratch[i * WIDTH + lane] = script[step[lane], vehicle, i]
+                scratch[i * WIDTH + lane] = script[int(step[lane]), vehicle, i]
     return load(scratch, 0), load(scratch, WIDTH), load(scratch, 2 * WIDTH)
 
 
@@ -129,7 +129,8 @@ def _build(digest: str) -> Any:
         counters = np.zeros(4 * WIDTH, dtype=np.uint32)
         scratch = np.zeros(3 * WIDTH, dtype=np.float64)
         job = np.full(WIDTH, IDLE, dtype=np.int64)
-        step = np.zeros(WIDTH, dtype=np.int64)
+        step = np.zeros(WIDTH, dtype=np.float64)
+        limit = np.full(WIDTH, np.inf)  # number of steps of the path in a lane
         remaining = np.zeros(WIDTH, dtype=np.float64)  # d at the step before
         next_job, active, path_steps = first_job, 0, 0
         free = WIDTH
@@ -151,8 +152,8 @@ def _build(digest: str) -> Any:
                             counters[WIDTH + lane] = np.uint32(key[sample] >> np.uint64(32))
                             counters[2 * WIDTH + lane] = np.uint32(path)
                             counters[3 * WIDTH + lane] = np.uint32(0)
-                            job[lane], step[lane] = next_job, 0
-                            remaining[lane] = d
+                            job[lane], step[lane] = next_job, 0.0
+                            limit[lane], remaining[lane] = num_steps[sample], d
                             active += 1
                         next_job += 1
                 free = 0
@@ -208,26 +209,26 @@ def _build(digest: str) -> Any:
                 shift_plan(state, at, length, jerk)
             path_steps += active
             # 1.4, 5.1: close
-            for lane in range(WIDTH):
-                if job[lane] == IDLE:
-                    continue
-                step[lane] += 1
-                counters[3 * WIDTH + lane] = np.uint32(2 * step[lane])
-                sample, path = job[lane] // num_paths, job[lane] % num_paths
-                before = remaining[lane]
-                d = state[VEHICLE + CHI * WIDTH + lane] - state[VEHICLE + C * WIDTH + lane]
-                remaining[lane] = d
-                if d < 0.0:
-                    accepted[sample, path] = True
-                    t_accept[sample, path] = DT_S * (step[lane] - 1 + before / (before - d))
-                elif step[lane] == num_steps[sample]:
-                    accepted[sample, path] = False
-                    t_accept[sample, path] = num_steps[sample] * DT_S + 2.0 * d / v_base[sample]
-                else:
-                    continue
-                job[lane] = IDLE
-                free += 1
-                active -= 1
+            before, count = load(remaining, 0), load(step, 0) + 1.0
+            d = load(state, VEHICLE + CHI * WIDTH) - load(state, VEHICLE + C * WIDTH)
+            store(remaining, 0, d)
+            store(step, 0, count)
+            store(counters, 3 * WIDTH, load(counters, 3 * WIDTH) + np.uint32(2))
+            if anywhere((d < 0.0) | (count >= load(limit, 0))):
+                store(scratch, 0, before)
+                for lane in range(WIDTH):
+                    d_now = remaining[lane]
+                    if job[lane] == IDLE or (d_now >= 0.0 and step[lane] < limit[lane]):
+                        continue
+                    sample, path = job[lane] // num_paths, job[lane] % num_paths
+                    accepted[sample, path] = d_now < 0.0
+                    if d_now < 0.0:
+                        t_accept[sample, path] = DT_S * (step[lane] - 1.0 + scratch[lane] / (scratch[lane] - d_now))
+                    else:
+                        t_accept[sample, path] = num_steps[sample] * DT_S + 2.0 * d_now / v_base[sample]
+                    job[lane], limit[lane] = IDLE, np.inf
+                    free += 1
+                    active -= 1
         return path_steps
 
     return simulate_jobs
