@@ -4,11 +4,13 @@ Targets: training at least 5 times, sampling 100 paths at least 20 times faster.
 compare with (tests/references/trajectron.py). Both run on one thread; times are processor time, best of several. Also
 reports samples per second and how cost grows with agents and horizon.
 
-    python benchmarks/trajectron.py
+    python benchmarks/trajectron.py                    # about half a minute
+    python benchmarks/trajectron.py --part sampling
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import sys
@@ -131,28 +133,31 @@ def sampling(num: int, num_steps: int, *, num_agents: int = 6, with_plain: bool 
     return row
 
 
+GROWTH = ((2, 20), (4, 20), (6, 10), (6, 40))
+"""Agents and steps."""
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=("all", "training", "sampling"), default="all", help="what to measure")
+    parser.add_argument("--no-growth", action="store_true", help="leave out other numbers of agents and steps")
+    chosen = parser.parse_args()
     torch.set_num_threads(1)
-    main_row = training(6, 20, with_plain=True)
-    growth = [training(a, t, with_plain=False) for a, t in ((2, 20), (4, 20), (6, 10), (6, 40))]
-    drawn = [sampling(1, 20), sampling(20, 20), sampling(50, 20)]
-    drawn_growth = [sampling(20, t, num_agents=a, with_plain=False) for a, t in ((2, 20), (4, 20), (6, 10), (6, 40))]
-    print(
-        json.dumps(
-            {
-                "benchmark": "trajectron",
-                "training": main_row,
-                "training_target_ratio": 5,
-                "growth": growth,
-                "sampling": drawn,
-                "sampling_growth": drawn_growth,
-                "sampling_target_ratio": 20,
-                "torch": torch.__version__,
-                "machine": platform.machine(),
-            },
-            indent=2,
-        )
-    )
+    report: dict[str, object] = {"benchmark": "trajectron", "torch": torch.__version__, "machine": platform.machine()}
+    growth = () if chosen.no_growth else GROWTH
+    if chosen.part in ("all", "training"):
+        report |= {
+            "training": training(6, 20, with_plain=True),
+            "training_target_ratio": 5,
+            "growth": [training(agents, steps, with_plain=False) for agents, steps in growth],
+        }
+    if chosen.part in ("all", "sampling"):
+        report |= {
+            "sampling": [sampling(num, 20) for num in (1, 20, 50)],
+            "sampling_target_ratio": 20,
+            "sampling_growth": [sampling(20, steps, num_agents=agents, with_plain=False) for agents, steps in growth],
+        }
+    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

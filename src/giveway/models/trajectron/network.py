@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout, linear
 
 from giveway.models.trajectron.config import TrajectronConfig
+from giveway.models.trajectron.decoding import outputs_of_means
 from giveway.models.trajectron.dynamics import integrate
 from giveway.models.trajectron.features import VULNERABLE_STATES, Features
 
@@ -158,36 +159,70 @@ class TrajectronNetwork(nn.Module):
             batch: features.
             x: (N, X) encoding.
             num_steps: T.
-            sample: feed a drawn control back (training) instead of the mean (prediction).
+            sample: feed a drawn control back (training) instead of the mean (prediction, without gradients).
         """
+        num, modes = x.shape[0], self.config.num_modes
+        if sample:
+            outputs = self._outputs_of_draws(batch, x, num_steps)
+        else:
+            rows = torch.arange(num * modes, device=x.device)
+            outputs = self.mean_outputs(batch, x, rows // modes, rows % modes, num_steps)
+        mean, log_sigma, correlation = outputs.reshape(num, modes, num_steps, 5).split([2, 2, 1], dim=-1)
+        return Controls(
+            mean=mean,
+            sigma=log_sigma.clamp(max=self.config.log_sigma_max).exp(),
+            correlation=torch.tanh(correlation).squeeze(-1),
+            heading=self.corrected_heading(batch, x),
+        )
+
+    def mean_outputs(self, batch: Batch, x: Tensor, sample: Tensor, mode: Tensor, num_steps: int) -> Tensor:
+        """Output of the decoder for some samples and modes, the mean control fed back; no gradients.
+
+        Args:
+            batch: features of N samples.
+            x: (N, X) encoding.
+            sample: (R,) index of the sample.
+            mode: (R,) latent value.
+            num_steps: T.
+
+        Returns:
+            (R, T, 5) mean of the two controls, log of their standard deviations, correlation before its tanh.
+        """
+        modes = self.config.num_modes
+        with torch.no_grad():
+            _, w_z, w_x, w_u = self._split(self.decoder.weight_ih, modes)
+            start = self.decoder_start
+            gates = linear(x, w_x, self.decoder.bias_ih)[sample] + w_z.t()[mode]
+            h = linear(x, start.weight[:, modes:], start.bias)[sample] + start.weight[:, :modes].t()[mode]
+            control = self.first_control(batch.node[:, -1])[sample]
+            h = self._gru(gates + linear(control, w_u), h)
+            return outputs_of_means(self.decoder, self.head, gates, h, num_steps)
+
+    def corrected_heading(self, batch: Batch, x: Tensor) -> Tensor:
+        """(N,) heading at t_0 from which paths start [rad]."""
+        heading = batch.present[:, 0]
+        return heading + torch.tanh(self.heading(torch.cat([x, heading[:, None]], dim=-1))[:, 0])
+
+    def _outputs_of_draws(self, batch: Batch, x: Tensor, num_steps: int) -> Tensor:
+        """(N K, T, 5) output of the decoder for all modes, a drawn control fed back."""
         modes = self.config.num_modes
         num = x.shape[0]
         w_in, w_z, w_x, w_u = self._split(self.decoder.weight_ih, modes)
         constant = linear(x, w_x, self.decoder.bias_ih)[:, None, :] + w_z.t()[None]
         start = self.decoder_start
         h = linear(x, start.weight[:, modes:], start.bias)[:, None, :] + start.weight[:, :modes].t()[None]
-        hidden = h.shape[-1]
-        h = h.reshape(num * modes, hidden)
+        h = h.reshape(num * modes, h.shape[-1])
         constant = constant.reshape(num * modes, w_in)
         control = self.first_control(batch.node[:, -1])[:, None, :].expand(num, modes, 2).reshape(num * modes, 2)
-        noise = torch.randn(num_steps, num * modes, 2, device=x.device) if sample else None
+        noise = torch.randn(num_steps, num * modes, 2, device=x.device)
         outputs: list[Tensor] = []
         for step in range(num_steps):
             h = self._gru(constant + linear(control, w_u), h)
             output = self.head(h)
             outputs.append(output)
             mean, log_sigma, correlation = output.split([2, 2, 1], dim=1)
-            control = mean if noise is None else self._draw(mean, log_sigma, correlation, noise[step])
-        stacked = torch.stack(outputs, dim=1).reshape(num, modes, num_steps, 5)
-        mean, log_sigma, correlation = stacked.split([2, 2, 1], dim=-1)
-        heading = batch.present[:, 0]
-        correction = self.heading(torch.cat([x, heading[:, None]], dim=-1))[:, 0]
-        return Controls(
-            mean=mean,
-            sigma=log_sigma.clamp(max=self.config.log_sigma_max).exp(),
-            correlation=torch.tanh(correlation).squeeze(-1),
-            heading=heading + torch.tanh(correction),
-        )
+            control = self._draw(mean, log_sigma, correlation, noise[step])
+        return torch.stack(outputs, dim=1)
 
     def mean_paths(self, batch: Batch, num_steps: int, dt_s: float) -> tuple[Tensor, Tensor]:
         """(N, K) prior probabilities and (N, K, T, 2) paths of the mean controls in the network's frame [m]."""

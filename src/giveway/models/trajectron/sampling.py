@@ -12,7 +12,7 @@ from giveway.core.seeds import seed_for
 from giveway.models.torch_threads import one_torch_thread
 from giveway.models.trajectron.dynamics import integrate
 from giveway.models.trajectron.features import build_features, from_network
-from giveway.models.trajectron.network import Batch, Controls, TrajectronNetwork
+from giveway.models.trajectron.network import Batch, TrajectronNetwork
 
 CHUNK = 256
 """Samples decoded together; bounds memory, changes nothing else."""
@@ -62,46 +62,55 @@ def _sample_chunk(
     with torch.inference_mode():
         x = network.encode(batch)
         prior = torch.softmax(network.prior_logits(x), dim=-1).double().cpu().numpy()
-        controls = network.decode(batch, x, steps, sample=False)
         mode, noise = _draws(inputs, prior, root, num_paths, steps, per_step=not network.config.mode_per_path)
-        turn, accel = _controls(controls, torch.as_tensor(mode, device=device), torch.as_tensor(noise, device=device))
+        noise = torch.as_tensor(noise, dtype=torch.float32, device=device)
+        turn, accel = _controls(network, batch, x, mode, noise)
         paths = integrate(
             turn,
             accel,
-            controls.heading.double()[:, None].expand(-1, num_paths),
-            batch.present[:, 1].double()[:, None].expand(-1, num_paths),
-            batch.present[:, 2:4].double()[:, None].expand(-1, num_paths, -1),
+            network.corrected_heading(batch, x)[:, None].expand(-1, num_paths),
+            batch.present[:, 1, None].expand(-1, num_paths),
+            batch.present[:, None, 2:4].expand(-1, num_paths, -1),
             inputs.dt_s,
         )
-    return from_network(paths.cpu().numpy(), features)
+    return from_network(paths.double().cpu().numpy(), features)
 
 
 def _draws(
     inputs: GapInputs, prior: FloatArray, root: int, num_paths: int, steps: int, *, per_step: bool
 ) -> tuple[IntArray, FloatArray]:
-    """Latent values (N, P, S) and standard normal noise (N, P, S, 2); each sample from its own stream."""
+    """Latent values (N, P, S or 1) and standard normal noise (N, P, S, 2); each sample from its own stream."""
     num = inputs.num_samples
-    mode = np.zeros((num, num_paths, steps), dtype=np.int64)
+    mode = np.zeros((num, num_paths, steps if per_step else 1), dtype=np.int64)
     noise = np.zeros((num, num_paths, steps, 2))
     edges = prior.cumsum(axis=1)
     for i in range(num):
         rng = np.random.default_rng(seed_for(root, inputs.sample_id[i]))
         own = int(inputs.num_predict[i])
         uniform = rng.random((num_paths, own if per_step else 1)) * edges[i, -1]
-        mode[i, :, :own] = np.searchsorted(edges[i], uniform, side="right").clip(max=prior.shape[1] - 1)
+        mode[i, :, : uniform.shape[1]] = np.searchsorted(edges[i], uniform, side="right").clip(max=prior.shape[1] - 1)
         noise[i, :, :own] = rng.standard_normal((num_paths, own, 2))
     return mode, noise
 
 
-def _controls(controls: Controls, mode: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(N, P, S) heading rates and accelerations for drawn latent values and noise, in double precision."""
+def _controls(
+    network: TrajectronNetwork, batch: Batch, x: torch.Tensor, mode: IntArray, noise: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(N, P, S) heading rates and accelerations for drawn latent values and noise.
 
-    def pick(values: torch.Tensor) -> torch.Tensor:
-        return torch.gather(values.double(), 1, mode)
-
-    rho = pick(controls.correlation)
-    first = noise[..., 0]
-    second = rho * first + (1 - rho.square()).clamp(min=0.0).sqrt() * noise[..., 1]
-    turn = pick(controls.mean[..., 0]) + pick(controls.sigma[..., 0]) * first
-    accel = pick(controls.mean[..., 1]) + pick(controls.sigma[..., 1]) * second
+    Only what was drawn is decoded: a trained network gives most modes of a sample no probability.
+    """
+    modes = network.config.num_modes
+    pairs, row = np.unique(mode + modes * np.arange(mode.shape[0])[:, None, None], return_inverse=True)
+    used, which = torch.as_tensor(pairs, device=x.device), torch.as_tensor(row.reshape(mode.shape), device=x.device)
+    steps = noise.shape[2]
+    outputs = network.mean_outputs(batch, x, used // modes, used % modes, steps)
+    mean, log_sigma, correlation = outputs.split([2, 2, 1], dim=-1)
+    sigma, rho = log_sigma.clamp(max=network.config.log_sigma_max).exp(), torch.tanh(correlation)
+    rest = (1 - rho.square()).clamp(min=0.0).sqrt()
+    # Both controls are the mean plus a linear map of the noise: turn = m0 + a n0, accel = m1 + b n0 + c n1.
+    maps = torch.cat([mean, sigma[..., :1], sigma[..., 1:] * rho, sigma[..., 1:] * rest], dim=-1)
+    drawn = maps[which[..., 0]] if mode.shape[2] == 1 else maps[which, torch.arange(steps, device=x.device)]
+    turn = drawn[..., 0] + drawn[..., 2] * noise[..., 0]
+    accel = drawn[..., 1] + drawn[..., 3] * noise[..., 0] + drawn[..., 4] * noise[..., 1]
     return turn, accel
