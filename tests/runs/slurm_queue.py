@@ -86,7 +86,7 @@ def slurm_queue(folder: Path) -> Generator[dict[str, str]]:
             )
             stack.callback(end, process, 15)
             time.sleep(1.0)
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 300
         while "idle" not in _state(variables):
             assert time.monotonic() < deadline, _logs(folder)
             time.sleep(0.5)

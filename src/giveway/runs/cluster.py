@@ -150,6 +150,7 @@ def _local(spec: ClusterSpec) -> Any:
         dashboard_address="127.0.0.1:0",
         host="127.0.0.1",
         env=ONE_THREAD,
+        preload=["giveway.runs.deaf_worker"],
         silence_logs=logging.ERROR,
     )
 
