@@ -341,6 +341,7 @@ def test_jobs_of_a_slurm_queue_write_the_same_files(spec: Path, tmp_path: Path) 
     description.write_text(
         f'kind = "slurm"\nqueue = "short"\nworkers = 2\nworkers_per_job = 2\nmemory = "1GB"\nwalltime = "00:20:00"\n'
         f'python = "{sys.executable}"\nprologue = ["export PYTHONPATH={paths}"]\ninterface = "lo"\n'
+        f'directives = ["--chdir={tmp_path}"]\n'
     )
     try:
         with slurm_queue(queue) as variables:

@@ -126,9 +126,7 @@ def _start(spec: ClusterSpec) -> Any:
             return _local(spec)
         if spec.kind == "ssh":
             return _ssh(spec)
-        cluster = batch_cluster(spec)
-        cluster.scale(n=spec.workers)
-        return cluster
+        return _submitted(batch_cluster(spec), spec.workers)
     except (OSError, TimeoutError, RuntimeError, ValueError) as error:
         raise ClusterError(
             f"cannot start the {spec.kind} cluster",
@@ -207,6 +205,22 @@ def batch_cluster(spec: ClusterSpec) -> Any:
         scheduler_options={"dashboard": False, "dashboard_address": ":0"},
         **_interface(spec),
     )
+
+
+def _submitted(cluster: Any, workers: int) -> Any:
+    """The cluster after its jobs were handed in; a queue that refuses them is an error now, not a long wait."""
+
+    async def submit() -> None:
+        cluster.scale(n=workers)
+        await cluster._correct_state()  # what scale() starts in the background, where an error would only be logged
+
+    try:
+        cluster.sync(submit)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            cluster.close(timeout=10)
+        raise
+    return cluster
 
 
 def _interface(spec: ClusterSpec) -> dict[str, str]:
