@@ -23,7 +23,7 @@ from giveway.sim.log_files import read_log, write_log
 from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
-VERSIONS = {"drive": 1, "driving_metrics": 1}
+VERSIONS = {"drive": 2, "driving_metrics": 1}
 HUMANS = "recorded humans"
 
 

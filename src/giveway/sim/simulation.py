@@ -27,6 +27,7 @@ from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.sim.arrays import PAST, Driver, Forecast, Status
+from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.sight import gather_rows
@@ -106,7 +107,7 @@ class Simulation:
 
         Args:
             with_others: fill the histories of the other cars.
-            with_future: show what will happen (recordings, plans); for the oracle only.
+            with_future: show what will happen if the ego keeps to its plan; for the oracle only.
         """
         case, agent = self.waiting()
         return MotionInputs(
@@ -286,33 +287,29 @@ class Simulation:
         return np.maximum(PAST + self.tick - self.moving.first[case[:, None], everybody], 0)
 
     def _future(self, case: IntArray, agent: IntArray) -> FloatArray:
-        """(R, 30, 5) recording of replay cars, current plan of all others; straight on where that ends."""
-        now, half = PAST + self.tick, self.tick % 2
+        """(R, 30, 5) recording of replay cars, what all others will do if the ego keeps to its plan; straight on where
+        that ends.
+        """
+        now = PAST + self.tick
+        driven = ~np.isin(self.fixed.driver[case, agent], (Driver.REPLAY, Driver.FREE))
         future = np.full((case.size, FUTURE_STEPS, STATE_SIZE), np.nan)
-        for row, (c, a) in enumerate(zip(case.tolist(), agent.tolist(), strict=True)):
-            if self.fixed.driver[c, a] in (Driver.REPLAY, Driver.FREE):
-                future[row] = self.fixed.rec[c, a, now + 1 : now + 1 + FUTURE_STEPS]
-            else:
-                future[row] = self._along_plan(c, a, self.moving.plan_s[half, c, a, : FUTURE_STEPS + 1])
+        for row in np.flatnonzero(~driven).tolist():
+            future[row] = self.fixed.rec[case[row], agent[row], now + 1 : now + 1 + FUTURE_STEPS]
+        if driven.any():
+            wanted = np.isin(np.arange(len(self.cases)), case[driven])
+            ahead = foresee(
+                self.fixed,
+                self.moving,
+                self.tick,
+                FUTURE_STEPS,
+                wanted,
+                idm=self.idm,
+                profiles=self.profiles,
+                nothing=self._no_forecast,
+            )
+            future[driven] = ahead[case[driven], agent[driven]]
         future[..., :2] -= ORIGIN_M
         return _extended(self._history(case, agent)[:, -1], future)
-
-    def _along_plan(self, c: int, a: int, s: FloatArray) -> FloatArray:
-        path = self.cases[c].paths[a]
-        assert path is not None
-        table = np.arange(path.x.size) * path.step_m
-        heading = np.interp(s[1:], table, path.heading)
-        speed = np.diff(s) / 0.1
-        return np.stack(
-            [
-                np.interp(s[1:], table, path.x),
-                np.interp(s[1:], table, path.y),
-                speed * np.cos(heading),
-                speed * np.sin(heading),
-                heading,
-            ],
-            axis=-1,
-        )
 
     def forecast_of(self, accepted: AcceptedPredictions) -> Forecast:
         """Answers to this tick's requests as the planners see them."""

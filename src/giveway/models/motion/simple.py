@@ -83,9 +83,9 @@ class ConstantTurnRate:
 
 
 class Oracle:
-    """What will happen: the recorded future of replay cars, the current plan of all others.
+    """What will happen if the ego keeps to its plan: the recorded future of replay cars, all others simulated ahead.
 
-    A reactive car may still change its plan when the ego does something else, so even the oracle can be wrong.
+    A reactive car does something else when the ego changes its plan, so even the oracle can be wrong.
     """
 
     info = TrajectoryPredictorInfo(name="oracle", title="oracle", privileged=True)
