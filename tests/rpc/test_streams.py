@@ -10,6 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
+from giveway.core.errors import ProtocolError
 from giveway.models.motion import make_predictor
 from giveway.rpc.client import Connection, inputs_of, predict_for, push_of
 from giveway.rpc.messages import PREDICT, PredictRequest, PredictResponse
@@ -149,6 +150,12 @@ def test_a_server_with_an_open_stream_stops_at_once(serve: Serve) -> None:
     assert time.monotonic() - began < 10
     with pytest.raises(grpc.RpcError):
         talk.fetch()
+
+
+def test_a_client_does_not_wait_for_ever_for_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("giveway.rpc.connection.CALL_TIMEOUT_S", 0.5)
+    with pytest.raises(ProtocolError, match=r"did not answer within 0\.5 s"):
+        Connection("127.0.0.1:1").turn()
 
 
 def test_what_is_said_on_a_stream_has_the_bytes_of_the_specification() -> None:

@@ -95,6 +95,7 @@ class Connection:
 
         Raises:
             grpc.RpcError: the connection broke or the server turned the client away. The next turn connects again.
+            ProtocolError: the server does not answer, or ended the stream in the middle.
         """
         if self.streams:
             try:
@@ -164,6 +165,7 @@ class _Stream:
         )(iter(self._out.get, None), metadata=metadata, wait_for_ready=True)
         self._told: dict[str, str] | None = None
         self._asked_at: float | None = None
+        self._gave_up = False
         self._closed = threading.Event()
         threading.Thread(target=self._watch, name="giveway-stream-watch", daemon=True).start()
 
@@ -172,11 +174,17 @@ class _Stream:
 
         Raises:
             grpc.RpcError: the stream broke.
-            ProtocolError: the server ended it in the middle.
+            ProtocolError: the server ended it in the middle, or does not answer.
         """
         self._asked_at = time.monotonic()
         self._out.put(PredictRequest() if message is None else PredictRequest(push=message))
-        answer = next(self._call, None)
+        try:
+            answer = next(self._call, None)
+        except grpc.RpcError as error:
+            if not self._gave_up:
+                raise
+            what = f"the server did not answer within {CALL_TIMEOUT_S:g} s"
+            raise ProtocolError(what, hint="is it running, and is this its address?") from error
         self._asked_at = None
         if answer is None:
             raise ProtocolError("the server ended the stream", hint="open another one under the same name")
@@ -201,6 +209,7 @@ class _Stream:
         while not self._closed.wait(1.0):
             asked_at = self._asked_at
             if asked_at is not None and time.monotonic() - asked_at > CALL_TIMEOUT_S:
+                self._gave_up = True
                 self._call.cancel()
                 return
 
