@@ -3,6 +3,7 @@
     python benchmarks/commotions.py                             # small grid
     python benchmarks/commotions.py --full                      # N in 200, 1000, 3000; n_p in 10, 100; JC, AC; IM, NM
     python benchmarks/commotions.py --full --keep FILE.jsonl --limit-s 150    # in pieces; exit code 3: call again
+    python benchmarks/commotions.py --full --cases 1000x100 --precisions float32          # a part, rows only
 
 Times are CPU seconds of one thread (machines are shared); the best of several runs counts. Kernel and peer of one row
 run in turn, so that both meet the same machine. Two threads are measured by the wall clock, best of several pairs.
@@ -28,6 +29,7 @@ from giveway.models.commotions import Configuration
 from giveway.models.commotions.simulation import simulate_encounters
 from giveway.testing.encounters import random_encounters
 
+PRECISIONS = ("float32", "float64")
 VARIANTS = ("CM_IIJ11", "CM_INJ11", "CM_IIA11", "CM_INA11")
 PAIRS_PER_CHUNK = 20_000  # eager PyTorch is fed pieces of this many paths, its fastest size here
 
@@ -61,7 +63,7 @@ def in_turn(functions: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict
     return best, results
 
 
-def compare(name: str, num: int, paths: int, repeats: int, peer_paths: int) -> dict:
+def compare(name: str, num: int, paths: int, repeats: int, peer_paths: int, precisions: list[str]) -> dict:
     """Kernel and peer on the same encounters; the peer runs at most so many paths, and time per path step counts."""
     import torch
     from commotions_torch import simulate
@@ -71,7 +73,8 @@ def compare(name: str, num: int, paths: int, repeats: int, peer_paths: int) -> d
     row: dict[str, Any] = {"config": name, "samples": num, "paths": paths}
     part = max(1, min(num, peer_paths // paths))
     piece = scene.take(slice(0, part))
-    for precision, dtype in (("float32", torch.float32), ("float64", torch.float64)):
+    for precision in precisions:
+        dtype = torch.float32 if precision == "float32" else torch.float64
         best, results = in_turn(
             {
                 "kernel": lambda p=precision: simulate_encounters(
@@ -191,6 +194,8 @@ def main() -> None:
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peer-paths", type=int, default=PAIRS_PER_CHUNK)
+    parser.add_argument("--cases", nargs="+", default=[], metavar="NxP", help="only these sizes, only the comparison")
+    parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), choices=PRECISIONS)
     parser.add_argument("--keep", type=Path, help="results so far; what is there is not measured again")
     parser.add_argument("--limit-s", type=float, default=float("inf"), help="stop after this time")
     arguments = parser.parse_args()
@@ -200,18 +205,25 @@ def main() -> None:
         if arguments.full
         else [(200, 10), (200, 100)]
     )
+    if arguments.cases:
+        grid = [(num, paths) for num, paths in grid if f"{num}x{paths}" in arguments.cases]
+    comparisons: dict[str, Callable[[], Any]] = {
+        f"{name} {num} {paths}": partial(
+            compare, name, num, paths, arguments.repeats, arguments.peer_paths, arguments.precisions
+        )
+        for num, paths in grid
+        for name in VARIANTS
+    }
     tasks: dict[str, Callable[[], Any]] = {
         "first_call": lambda: {p: first_call(p) for p in ("float32", "float64")},
         "memory_mb_3000x100": largest_case,
         "two_threads": lambda: two_threads(SHORT_REPEATS),
         "against_published": lambda: against_published(SHORT_REPEATS),
-        **{
-            f"{name} {num} {paths}": partial(compare, name, num, paths, arguments.repeats, arguments.peer_paths)
-            for num, paths in grid
-            for name in VARIANTS
-        },
+        **comparisons,
         "same_paths_as_torch": same_paths,
     }
+    if arguments.cases:
+        tasks = comparisons
     kept = arguments.keep.read_text().splitlines() if arguments.keep and arguments.keep.exists() else []
     done: dict[str, Any] = dict(json.loads(line) for line in kept)
     for task, measure in tasks.items():
@@ -230,8 +242,8 @@ def main() -> None:
         "machine": platform.processor() or platform.machine(),
         **{task: done[task] for task in tasks if " " not in task},
         "rows": rows,
-        "lowest_ratio": {p: min(r[p]["ratio"] for r in rows) for p in ("float32", "float64")},
-        "per_path_step_largest_over_smallest": linearity(rows),
+        "lowest_ratio": {p: min(r[p]["ratio"] for r in rows) for p in arguments.precisions},
+        "per_path_step_largest_over_smallest": linearity(rows) if "float32" in arguments.precisions else {},
     }
     print(json.dumps(result, indent=1))
 
