@@ -137,6 +137,14 @@ def test_missing_target_at_the_prediction_time_names_the_sample(straight):
         train(samples, TINY, seed=0)
 
 
+def test_a_hole_in_an_observed_future_names_the_sample_before_training(straight):
+    samples = straight(5)
+    samples.truth.future_xy[2, 3] = np.nan
+    with pytest.raises(PredictionError, match="sample s0-2") as caught:
+        train(samples, TINY, seed=0)
+    assert "1 such samples" in str(caught.value)
+
+
 def test_a_gradient_that_is_not_finite_skips_the_update(straight):
     data = training_set(straight(10, num_steps=5), TINY)
     network = TrajectronNetwork(TINY)

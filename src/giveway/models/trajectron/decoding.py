@@ -18,6 +18,9 @@ from torch import Tensor, nn
 ROWS = 512
 """Rows decoded together: 0.8 MB of gates at the published size. Changes nothing but speed."""
 
+WIDTH = 8
+"""The product gets columns of zeros up to a multiple of this; rows that begin unaligned cost a tenth of the time."""
+
 CONTROLS = 2
 
 
@@ -41,9 +44,10 @@ def outputs_of_means(decoder: nn.GRUCell, head: nn.Linear, gates: Tensor, hidden
     with torch.no_grad():
         by_control = decoder.weight_ih[:, -CONTROLS:]
         switch_by_control, new_by_control = by_control[: 2 * size], 2 * by_control[2 * size :].t()
-        weight = torch.cat([decoder.weight_hh, head.weight])
+        spare = hidden.new_zeros(-(3 * size + num) % WIDTH, size)
+        weight = torch.cat([decoder.weight_hh, head.weight, spare])
         weight[: 2 * size] += switch_by_control @ head.weight[:CONTROLS]
-        bias = torch.cat([decoder.bias_hh, head.bias])
+        bias = torch.cat([decoder.bias_hh, head.bias, spare[:, 0]])
         bias[: 2 * size] += switch_by_control @ head.bias[:CONTROLS]
         for part in (weight, bias):
             part[2 * size : 3 * size] *= 2
@@ -64,7 +68,8 @@ def _decode_block(
     """Fill ``out`` for one block of rows; ``g`` is overwritten."""
     size = g.shape[1]
     product, new = torch.empty_like(constant), torch.empty_like(g)
-    switch, recurrent, output = product.split([2 * size, size, out.shape[2]], dim=1)
+    switch, recurrent = product[:, : 2 * size], product[:, 2 * size : 3 * size]
+    output = product[:, 3 * size : 3 * size + out.shape[2]]
     reset, update = switch.chunk(2, dim=1)
     for step in range(out.shape[1]):
         torch.addmm(constant, g, weight, out=product)
