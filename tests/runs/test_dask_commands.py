@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from giveway.data.synthetic.protocol import synthesize
 from giveway.runs import Cell, SerialExecutor, Store, read_index, run
 from runs.dask_processes import LoopbackCluster, can_hide_folders, end, free_port
 from runs.slurm_queue import can_queue, slurm_queue
@@ -128,6 +129,7 @@ PAUSING = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from giveway.cli.engine_options import make_engine
+from giveway.data.synthetic.protocol import synthesize
 from giveway.runs import Cell, LineProgress, run
 
 if __name__ == "__main__":
@@ -205,40 +207,60 @@ def small_disk(folder: Path, size: str) -> Generator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("recordings") / "lgap"
+    synthesize("lgap", root, seed=0, count=80)
+    return root
+
+
 @pytest.mark.slow
-def test_a_full_disk_under_the_store_ends_the_run_with_advice(cluster: LoopbackCluster, tmp_path: Path) -> None:
+def test_a_full_disk_under_the_store_ends_the_run_with_advice(
+    cluster: LoopbackCluster, recordings: Path, tmp_path: Path
+) -> None:
     spec = tmp_path / "many.toml"
-    spec.write_text(SPEC.replace("random = 2", "random = 60"))
-    there = ["--engine", "dask", "--scheduler", cluster.address]
-    with small_disk(tmp_path / "disk", "1400k") as disk:
+    spec.write_text(SPEC.partition("[synthetic]")[0].replace("random = 2", "random = 200"))
+    there = ["--root", f"lgap={recordings}", "--engine", "dask", "--scheduler", cluster.address]
+    with small_disk(tmp_path / "disk", "2m") as disk:
         _, err = command("gaps", "run", spec, "--out", disk / "R", *there, code=2)
         assert "the disk is full" in err
         assert "cells are finished and safe" in err
         assert "make room" in err
         assert "Traceback" not in err
         kept = read_index(Store(disk / "R"))
-        assert 0 < len(kept.keys()) < 120
+        assert 0 < len(kept.keys()) < 400
         assert not kept.damaged
-        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
         out, _ = command("gaps", "run", spec, "--out", disk / "R", *there, "--json")
         assert json.loads(out)["skipped"] == len(kept.keys())
-        command("gaps", "run", spec, "--out", tmp_path / "S", "--workers", 2)
+        command("gaps", "run", spec, "--out", tmp_path / "S", "--root", f"lgap={recordings}", "--workers", 2)
         assert results(disk / "R") == results(tmp_path / "S")
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_before_the_run_is_one_sentence(spec: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "300k") as disk:
+        _, err = command("gaps", "run", spec, "--out", disk / "R", "--workers", 1, code=2)
+    assert "the disk is full" in err
+    assert str(disk) in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not can_hide_folders(), reason="giving a process its own view of the disks needs root")
 @pytest.mark.parametrize("room", ["enough", "none"])
 def test_workers_without_the_store_send_results_back_or_say_that_their_disk_is_full(
-    tmp_path: Path, spec: Path, room: str
+    tmp_path: Path, recordings: Path, room: str
 ) -> None:
     """Without shared storage a worker keeps samples on a disk of its own."""
-    here = tmp_path / "here"
+    here, spec = tmp_path / "here", tmp_path / "spec.toml"
     here.mkdir()
-    with small_disk(tmp_path / "disk", "64k" if room == "none" else "20m") as disk, LoopbackCluster(tmp_path) as other:
+    spec.write_text(SPEC.partition("[synthetic]")[0])
+    data = ["--root", f"lgap={recordings}"]
+    with small_disk(tmp_path / "disk", "40k" if room == "none" else "60m") as disk, LoopbackCluster(tmp_path) as other:
         other.start_scheduler()
         other.start_workers(1, hide=here, TMPDIR=str(disk))
-        order = ["gaps", "run", spec, "--out", here / "R", "--engine", "dask", "--scheduler", other.address]
+        order = ["gaps", "run", spec, "--out", here / "R", *data, "--engine", "dask", "--scheduler", other.address]
         _, err = command(*order, code=2 if room == "none" else 0)
     assert "they send their results here" in err
     assert "Traceback" not in err
@@ -247,7 +269,7 @@ def test_workers_without_the_store_send_results_back_or_say_that_their_disk_is_f
         assert str(disk) in err
         assert "make room" in err
     else:
-        command("gaps", "run", spec, "--out", tmp_path / "S", "--workers", 1)
+        command("gaps", "run", spec, "--out", tmp_path / "S", *data, "--workers", 1)
         assert results(here / "R") == results(tmp_path / "S")
 
 

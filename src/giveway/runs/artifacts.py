@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.runs.cells import content_key
-from giveway.runs.files import FULL, as_store_error, canonical_json, write_atomically
+from giveway.runs.files import DiskFullError, canonical_json, disk_full, write_atomically
 
 MANIFEST = "artifact.json"
 
@@ -74,13 +74,18 @@ class Artifacts:
             if final.exists():
                 shutil.rmtree(final)
             temporary.rename(final)
-        except OSError as error:
-            if error.errno in FULL:
-                raise as_store_error(error, final) from error
-            if not _is_whole(final):  # else another machine was faster where locks do not reach
+        except Exception as error:
+            full = disk_full(error)
+            if full is not None:
+                raise (full if isinstance(error, DiskFullError) else _no_room(final, full)) from error
+            if not isinstance(error, OSError) or not _is_whole(final):  # else another machine was faster
                 raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _no_room(final: Path, full: DiskFullError) -> DiskFullError:
+    return DiskFullError(full.what, where=final, found=full.found, hint=full.hint)
 
 
 def _is_whole(folder: Path) -> bool:

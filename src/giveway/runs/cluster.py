@@ -214,13 +214,27 @@ def _submitted(cluster: Any, workers: int) -> Any:
         cluster.scale(n=workers)
         await cluster._correct_state()  # what scale() starts in the background, where an error would only be logged
 
-    try:
-        cluster.sync(submit)
-    except BaseException:
-        with contextlib.suppress(Exception):
-            cluster.close(timeout=10)
-        raise
+    with _quiet("tornado.application", "asyncio", "distributed", "dask_jobqueue"):
+        try:
+            cluster.sync(submit)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                cluster.close(timeout=10)
+            raise
     return cluster
+
+
+@contextlib.contextmanager
+def _quiet(*names: str) -> Generator[None]:
+    """Libraries that log a traceback beside raising what happened keep it to themselves."""
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _interface(spec: ClusterSpec) -> dict[str, str]:
