@@ -19,7 +19,7 @@ import pytest
 
 from giveway.data.synthetic.protocol import synthesize
 from giveway.runs import Cell, SerialExecutor, Store, read_index, run
-from runs.dask_processes import LoopbackCluster, can_hide_folders, end, free_port
+from runs.dask_processes import LoopbackCluster, can_hide_folders, free_port
 from runs.slurm_queue import can_queue, slurm_queue
 from runs.ssh_server import KEYGEN, SSHD, ssh_server
 
@@ -36,11 +36,6 @@ min_samples = 40
 [synthetic]
 lgap = {count = 80}
 """
-LONG = (
-    SPEC.replace('["LR_1D", "CV"]', '["CM_AIJ11"]')
-    .replace("random = 2", "random = 24")
-    .replace("min_samples = 40", "min_samples = 40\nswitches = {commotions_evaluations = 150}")
-)
 DRIVE = ["drive", "run", "--predictor", "constant_velocity", "--limit", "3"]
 
 
@@ -289,44 +284,6 @@ def test_an_object_store_that_does_not_answer_is_one_sentence(tmp_path: Path, sp
         assert "AWS_ENDPOINT_URL" in err
         assert "Traceback" not in err
     assert time.monotonic() - began < 120
-
-
-@pytest.mark.slow
-def test_an_object_store_that_goes_away_during_a_run_keeps_good_cells(cluster: LoopbackCluster, tmp_path: Path) -> None:
-    port = free_port()
-    here = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_MAX_ATTEMPTS": "2",
-        "GIVEWAY_CACHE": str(tmp_path / "cache"),
-    }
-    spec = tmp_path / "long.toml"
-    spec.write_text(LONG)
-    server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _make_bucket(here)
-        run = start("gaps", "run", spec, "--out", "s3://bucket/R", "--workers", 2, "--json", **here)
-        time.sleep(12.0)
-    finally:
-        end(server, 9)
-    out, err = run.communicate(timeout=240)
-    assert run.returncode in (1, 2), err
-    assert "the object store does not work" in err + out
-    assert "Traceback" not in err
-
-
-def _make_bucket(environment: dict[str, str]) -> None:
-    script = "import s3fs; s3fs.S3FileSystem().mkdir('bucket')"
-    deadline = time.monotonic() + 60
-    while subprocess.run([sys.executable, "-c", script], env={**os.environ, **environment}, check=False).returncode:
-        assert time.monotonic() < deadline, "the object store does not start"
-        time.sleep(0.3)
 
 
 @pytest.mark.slow
