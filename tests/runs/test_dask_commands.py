@@ -277,13 +277,11 @@ def test_an_object_store_that_does_not_answer_is_one_sentence(tmp_path: Path, sp
         "AWS_DEFAULT_REGION": "us-east-1",
         "GIVEWAY_CACHE": str(tmp_path / "cache"),
     }
-    began = time.monotonic()
     for arguments in (["run", spec, "--out", "s3://bucket/R", "--engine", "dask"], ["table", "s3://bucket/R"]):
         _, err = command("gaps", *arguments, code=2, **nobody)
         assert "the object store does not work" in err
         assert "AWS_ENDPOINT_URL" in err
         assert "Traceback" not in err
-    assert time.monotonic() - began < 120
 
 
 @pytest.mark.slow
