@@ -40,7 +40,7 @@ class LoopbackCluster:
     def start_scheduler(self) -> None:
         command = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"]
         self.scheduler = self._start(command, "scheduler")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

@@ -216,7 +216,7 @@ def test_a_full_disk_under_the_store_ends_the_run_with_advice(
     spec = tmp_path / "many.toml"
     spec.write_text(SPEC.partition("[synthetic]")[0].replace("random = 2", "random = 200"))
     there = ["--root", f"lgap={recordings}", "--engine", "dask", "--scheduler", cluster.address]
-    with small_disk(tmp_path / "disk", "2m") as disk:
+    with small_disk(tmp_path / "disk", "7m") as disk:
         _, err = command("gaps", "run", spec, "--out", disk / "R", *there, code=2)
         assert "the disk is full" in err
         assert "cells are finished and safe" in err

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CONNECT_S = 20.0
+ANSWER_S = 60.0
+"""A scheduler that is gone is noticed at once; one that is only busy gets this long."""
+
 LOOK_EVERY_S = 1.0
 """How often the list of workers is looked at; also how soon a lost worker is noticed."""
 
@@ -238,7 +241,7 @@ class _Crew:
     def _workers(self) -> list[str]:
         """Addresses, as the scheduler knows them now."""
         try:
-            info: Any = self.client.sync(_identity, self.client, callback_timeout=CONNECT_S)
+            info: Any = self.client.sync(_identity, self.client, callback_timeout=ANSWER_S)
             return list(info["workers"])
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise ClusterError(
