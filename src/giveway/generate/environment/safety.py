@@ -7,7 +7,7 @@ import math
 from numba import njit
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
-from giveway.generate.environment.contact import boxes_touch, fill_box
+from giveway.generate.environment.contact import boxes_touch
 from giveway.generate.roads.road import RoadTables
 from giveway.sim.free_motion import HEADING, SPEED, X, Y
 
@@ -126,15 +126,17 @@ def look_ahead(state: FloatArray, present: BoolArray, size: FloatArray, i: int) 
 
 
 @njit(nogil=True)
-def _place(path: FloatArray, step: float, s: float, d: float, box: FloatArray) -> None:
-    """Put a box at lane coordinates, in the direction of the nearest row of the way; no trigonometry."""
-    at = min(max(int(s / step + 0.5), 0), path.shape[0] - 1)
-    row = path[at]
-    along = s - step * at
-    box[0] = row[0] + along * row[2] - d * row[3]
-    box[1] = row[1] + along * row[3] + d * row[2]
-    box[2] = row[2]
-    box[3] = row[3]
+def _way_on(speed: float, accel: float, ahead: float, top: float) -> float:
+    """Way [m] in a time with a constant acceleration, until standing or the top speed and then on."""
+    until = ahead
+    if accel < 0.0:
+        until = min(ahead, -speed / accel)
+    elif accel > 0.0:
+        until = min(ahead, max(top - speed, 0.0) / accel)
+    way = speed * until + 0.5 * accel * until * until
+    if accel >= 0.0:
+        way += (speed + accel * until) * (ahead - until)
+    return way
 
 
 @njit(nogil=True)
@@ -177,21 +179,23 @@ def escape_ratio(
         reach = 12.0 + FAN_S * (state[j, SPEED] + max(speed, top))
         if dx * dx + dy * dy > reach * reach:
             continue
-        fill_box(state[j, X], state[j, Y], state[j, HEADING], size[j, 0], size[j, 1], boxes[0, others])
-        box = boxes[0, others].copy()
+        cos, sin = math.cos(state[j, HEADING]), math.sin(state[j, HEADING])
         for t in range(FAN_CHECKS):
             ahead = (t + 1) * FAN_S / FAN_CHECKS * state[j, SPEED]
-            boxes[t, others] = box
-            boxes[t, others, 0] += ahead * box[2]
-            boxes[t, others, 1] += ahead * box[3]
+            boxes[t, others, 0] = state[j, X] + ahead * cos
+            boxes[t, others, 1] = state[j, Y] + ahead * sin
+            boxes[t, others, 2], boxes[t, others, 3] = cos, sin
+            boxes[t, others, 4], boxes[t, others, 5] = 0.5 * size[j, 0], 0.5 * size[j, 1]
+            boxes[t, others, 6] = 0.0
         others += 1
     if others == 0:
         return 1.0
     own = boxes[0, n - 1]  # the ego has no row there
     own[4], own[5], own[6] = 0.5 * size[0, 0], 0.5 * size[0, 1], 0.0
-    path = road.path[road.first[way] : road.first[way] + road.num_rows[way]]
-    step = float(road.step[way])
-    at = road.first[way] + row
+    half = own[4] + own[5]
+    first, last = road.first[way], road.num_rows[way] - 1
+    path, step = road.path, float(road.step[way])
+    at = first + row
     tried = 0
     free = 0
     for side in range(3):
@@ -203,17 +207,19 @@ def escape_ratio(
             touched = False
             for t in range(FAN_CHECKS):
                 ahead = (t + 1) * FAN_S / FAN_CHECKS
-                until = ahead
-                if accel < 0.0:
-                    until = min(ahead, -speed / accel)
-                elif accel > 0.0:
-                    until = min(ahead, max(top - speed, 0.0) / accel)
-                way_on = speed * until + 0.5 * accel * until * until
-                if accel >= 0.0:
-                    way_on += (speed + accel * until) * (ahead - until)
                 u = ahead / FAN_S
-                _place(path, step, s + way_on, d + shift * u * u * (3.0 - 2.0 * u), own)
+                here, beside = s + _way_on(speed, accel, ahead, top), d + shift * u * u * (3.0 - 2.0 * u)
+                near = min(max(int(here / step + 0.5), 0), last)
+                cos, sin = path[first + near, 2], path[first + near, 3]
+                along = here - step * near
+                x = path[first + near, 0] + along * cos - beside * sin
+                y = path[first + near, 1] + along * sin + beside * cos
                 for j in range(others):
+                    dx, dy = boxes[t, j, 0] - x, boxes[t, j, 1] - y
+                    reach = half + boxes[t, j, 4] + boxes[t, j, 5]
+                    if dx * dx + dy * dy > reach * reach:
+                        continue
+                    own[0], own[1], own[2], own[3] = x, y, cos, sin
                     if boxes_touch(own, boxes[t, j]):
                         touched = True
                         break
