@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from giveway.cli.output import print_json
-from giveway.core.errors import MissingDependencyError, UsageError
+from giveway.core.errors import MissingDependencyError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from giveway.generate.learning.training import RoundReport, Tick
@@ -43,6 +43,7 @@ def train(
         help="Steps driven first by a scripted car that cuts in; the actors begin as its clones.",
     ),
     setting: list[str] = typer.Option([], "--set", help="Learning setting NAME=VALUE; may be repeated."),
+    weight: list[str] = typer.Option([], "--weight", help="Weight of the reward NAME=VALUE; may be repeated."),
     keep_replay: bool = typer.Option(False, "--keep-replay", help="Keep the replay, so that it can be extended later."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     max_rounds: int | None = typer.Option(None, "--max-rounds", min=1, help="Stop after so many rounds now."),
@@ -53,7 +54,7 @@ def train(
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     config, run = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
-    from giveway.generate.campaign.cutting_in import CutInDriver, cut_in_against
+    from giveway.generate.campaign.cutting_in import CutInDriver
     from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
     from giveway.generate.learning.session import TrainingPlan
     from giveway.generate.policies import world_name
@@ -67,7 +68,7 @@ def train(
         raise UsageError(
             "the scripted car needs lateral actions", where="--warm-steps", found=actions, hint="--actions lateral"
         )
-    kind: Any = {"actions": actions, "observation": observation, "reward": reward}
+    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": _weights(weight)}
     settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, **kind)
     made = Worlds(settings, n_worlds=worlds)
     plan = TrainingPlan(
@@ -87,7 +88,7 @@ def train(
             world=world_name(settings),
             made={"world": settings.as_dict(), "algorithm": config.algorithm},
             evaluate=policy_evaluation(settings, seed=seed),
-            demonstrator=CutInDriver(cut_in_against(ego)) if warm_steps else None,
+            demonstrator=CutInDriver() if warm_steps else None,
             on_tick=on_tick,
             on_round=on_round,
             max_rounds=max_rounds,
@@ -112,18 +113,39 @@ def train(
     typer.echo(f"{out}/policy.safetensors: best of {len(result.history)} rounds at {best.steps} steps; {found}")
 
 
-def _prepare(algorithm: str, setting: list[str]) -> tuple[Any, Any]:
+def _named(items: list[str], option: str, example: str) -> dict[str, Any]:
+    """Values of NAME=VALUE texts: JSON where they are, else the text."""
     import json
 
-    values: dict[str, Any] = {"algorithm": algorithm}
-    for item in setting:
+    values: dict[str, Any] = {}
+    for item in items:
         name, equals, text = item.partition("=")
         if not equals:
-            raise UsageError("a setting is NAME=VALUE", where="--set", found=item, hint="--set gamma=0.95")
+            raise UsageError("a setting is NAME=VALUE", where=option, found=item, hint=f"{option} {example}")
         try:
             values[name] = json.loads(text)
         except json.JSONDecodeError:
             values[name] = text
+    return values
+
+
+def _weights(items: list[str]) -> Any:
+    """Weights of the full reward."""
+    import math
+
+    from giveway.generate.environment.arrays import RewardWeights
+
+    values = _named(items, "--weight", "terminal_scale=5")
+    for name, value in values.items():
+        if name not in RewardWeights._fields:
+            raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where="--weight")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            raise UsageError("a weight is a number", where=f"--weight {name}", found=value, hint=f"--weight {name}=0.5")
+    return RewardWeights(**{name: float(value) for name, value in values.items()})
+
+
+def _prepare(algorithm: str, setting: list[str]) -> tuple[Any, Any]:
+    values: dict[str, Any] = {"algorithm": algorithm, **_named(setting, "--set", "gamma=0.95")}
     try:
         from giveway.generate.learning.config import LearningConfig
         from giveway.generate.learning.session import run_training
@@ -142,6 +164,8 @@ def _live(total: int, *, quiet: bool) -> Generator[tuple[Any, Any]]:
         if not first:
             first.append(tick.steps)
         rate = (tick.steps - first[0]) / max(time.monotonic() - began, 1e-9)
+        if tick.stage != "learning":
+            return f"{rate:.0f} steps/s, {tick.stage} the scripted cars"
         return f"{rate:.0f} steps/s, noise {tick.noise:.3f}, return {tick.mean_return:.2f}"
 
     def said(report: RoundReport) -> str:

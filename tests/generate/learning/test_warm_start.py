@@ -1,14 +1,26 @@
 import numpy as np
+import pytest
+import torch
 
 from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.demonstrations import Demonstrations
+from giveway.generate.learning.maddpg import MultiAgentLearner
 from giveway.generate.learning.policy import load_policy
+from giveway.generate.learning.replay import Batch, Shape
 from giveway.generate.learning.session import TrainingPlan, run_training
 from giveway.generate.learning.training import Training
 from giveway.generate.learning.warm_start import warm_start
 from giveway.testing.pursuit import PursuitWorlds, capture_share
 
 CONFIG = LearningConfig(
-    hidden=(32, 32), batch=64, learning_starts=64, update_every=8, warm_steps=2400, clone_updates=600, critic_first=40
+    hidden=(32, 32),
+    batch=64,
+    learning_starts=64,
+    update_every=8,
+    warm_steps=2400,
+    clone_updates=600,
+    clone_parts=3,
+    critic_first=40,
 )
 
 
@@ -23,7 +35,7 @@ def test_clones_drive_like_the_demonstrator():
     error = warm_start(training, chase)
     assert error < 0.15
     assert training.steps == 2400
-    assert len(training.buffer) == 2400
+    assert len(training.buffer) == 800
     assert capture_share(training.policy().act, seed=1) > 0.6 * capture_share(lambda o: chase(None, o), seed=1) > 0
 
 
@@ -39,12 +51,38 @@ def test_actors_wait_until_the_critics_have_learned():
     assert not training.learner.actor.theta.detach().equal(cloned)
 
 
-def test_a_warm_training_in_pieces_equals_one_without_interruption(tmp_path):
+@pytest.mark.parametrize("imitation", [0.0, 1.0])
+def test_a_warm_training_in_pieces_equals_one_without_interruption(tmp_path, imitation):
     plan = TrainingPlan(steps=3200, round_steps=400, settings={})
-    arguments = (PursuitWorlds(8), CONFIG, plan)
+    arguments = (PursuitWorlds(8), CONFIG.model_copy(update={"imitation": imitation}), plan)
     run_training(*arguments, tmp_path / "whole", seed=1, demonstrator=chase)
     run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase, max_rounds=1)
     result = run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase)
     assert result.resumed_at == 2400
     whole, pieces = (load_policy(tmp_path / name / "last.safetensors") for name in ("whole", "pieces"))
     assert whole.fingerprint == pieces.fingerprint
+
+
+def test_a_large_weight_brings_actors_to_what_was_demonstrated():
+    shape = Shape(cars=2, observation=3, action=1)
+    config = CONFIG.model_copy(update={"imitation": 100.0, "critic_first": 0, "grad_clip": 100.0, "actor_rate": 1e-2})
+    generator = torch.Generator().manual_seed(0)
+    learner = MultiAgentLearner(shape, config, generator)
+    seen = torch.rand(64, 2, 3, generator=generator)
+    shown = Demonstrations(seen, torch.full((64, 2, 1), 0.5))
+    nothing = torch.zeros(64, 2)
+    batch = Batch(
+        observations=seen,
+        actions=shown.shown,
+        rewards=nothing,
+        discounts=nothing,
+        active=nothing + 1,
+        next_observations=seen,
+    )
+    with torch.no_grad():
+        learner.critic.theta.zero_()
+    start = (learner.act(seen) - 0.5).abs().mean()
+    for _ in range(200):
+        learner.critic.theta.detach().zero_()
+        learner.update(batch, generator, shown)
+    assert (learner.act(seen) - 0.5).abs().mean() < 0.05 < start

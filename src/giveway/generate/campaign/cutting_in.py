@@ -1,8 +1,13 @@
-"""A scripted driver who cuts in: one car at a time gets ahead in the lane beside the ego, slows down and moves over.
+"""Scripted drivers who cut in: cars in the lanes beside the ego get ahead, slow down and drift into its path.
 
-It demonstrates to a training what a failure that counts looks like. The lane change begins when the time until the gap
-to the ego has shrunk to ``gap_m`` equals the time that the way to the ego's path takes, so that a careful driver, who
-sees the car leave its lane, still has time to brake.
+They demonstrate to a training what a failure that counts looks like. Gap to the ego (bumper to bumper) and distance
+from its path shrink together,
+
+    gap = gap_m + slower_mps / side_mps (distance - touch)
+
+so that a car reaches the ego's path when the gap is ``gap_m``. It holds this line by its speed and by its lateral
+speed; both are continuous in where everybody is now, so that a network can imitate them. A careful driver sees the
+drift and has time to brake.
 """
 
 from __future__ import annotations
@@ -13,41 +18,49 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import FloatArray
 from giveway.generate.campaign.driving import places
 from giveway.generate.environment.driving import SIDE_SPEED_MPS
 from giveway.generate.protocol import Scenes
-from giveway.generate.worlds import Worlds
+from giveway.generate.worlds import CAR_SIZE_M, Worlds
 from giveway.sim.free_motion import SPEED
 
-CAR_LENGTH_M, TOUCH_M, NEAR_PATH_M = 4.5, 1.9, 2.15
 LANE_M = 3.5
-GAIN = 0.4
-"""Pedal per m/s of difference to the wanted speed."""
+TOUCH_M, NEAR_PATH_M = 1.9, 2.15
+"""Distances between the middles of two cars side by side: about to touch, and the last decimeters before."""
+
+OWN_LANE_M, FAR_M = 1.0, 5.0
+"""Up to the first a car is in the ego's lane, from the second on more than one lane away."""
+
+PEDAL_PER_MPS = 0.4
+FASTER_MPS = 4.0
+SLOWEST_MPS = 2.0
+EARLY_M = 3.0
+"""The drift begins when the gap is at most so much larger than the line asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutIn:
-    """How to cut in; found by a search over 96 scenes of the straight road (docs/generate/protocol.md).
+    """How to cut in; found by a search over scenes of the straight road (docs/generate/protocol.md).
 
     Attributes:
         slower_mps: how much slower than the ego the car becomes.
-        gap_m: bumper distance at which it wants to reach the ego's path.
-        side: lateral speed of moving over, as a share of 2 m/s.
-        late_s: how much earlier than needed it begins.
-        ahead_m: distance ahead at which it waits.
-        last_side: lateral speed of the last few decimeters.
+        gap_m: bumper distance at which it reaches the ego's path.
+        side_mps: lateral speed of drifting over.
+        last_mps: lateral speed of the last decimeters.
+        along_gain: how firmly the line is held by the speed [1/s].
+        across_gain: how firmly it is held by the lateral speed [1/s].
     """
 
-    slower_mps: float = 2.6
-    gap_m: float = 2.8
-    side: float = 0.55
-    late_s: float = 0.02
-    ahead_m: float = 24.8
-    last_side: float = 0.21
+    slower_mps: float = 2.01
+    gap_m: float = 0.8
+    side_mps: float = 0.91
+    last_mps: float = 1.43
+    along_gain: float = 0.46
+    across_gain: float = 1.34
 
 
-AGAINST_IDM = CutIn(slower_mps=5.0, gap_m=0.4, side=0.25, late_s=0.3, ahead_m=22.0, last_side=0.7)
+AGAINST_IDM = CutIn(slower_mps=6.37, gap_m=-1.03, side_mps=0.32, last_mps=1.96, along_gain=0.48, across_gain=2.8)
 """A planner that reacts at once, but only to what is on its path: drift over slowly, dash at the end."""
 
 
@@ -57,59 +70,59 @@ def cut_in_against(ego: str) -> CutIn:
 
 
 class CutInDriver:
-    """One car cuts in, the others drive as usual; for worlds with lateral actions.
+    """All cars that can cut in, the others come near or drive as usual; for worlds with lateral actions.
 
     Args:
-        how: the manoeuvre.
+        how: the manoeuvre; the one that suits the worlds' ego if None.
     """
 
     name = "cut_in"
     genes_per_car = 0
 
     def __init__(self, how: CutIn | None = None) -> None:
-        self.how = how or CutIn()
+        self.how = how
 
     def begin(self, worlds: Worlds, scenes: Scenes, seeds: Sequence[int], genes: FloatArray) -> None:
         """Nothing to prepare."""
 
     def act(self, worlds: Worlds, observations: NDArray[np.float32], step: int) -> FloatArray:
-        """Ordinary driving, except for the car whose turn it is."""
+        """What the cars do now."""
         return self(worlds, observations)
 
     def __call__(self, worlds: Worlds, observations: NDArray[np.float32]) -> FloatArray:
         """As :meth:`act`; a function of where everybody is now, so that it can be cloned."""
+        how = self.how or cut_in_against(worlds.settings.ego)
         where = places(worlds)
-        along, across = where[..., 0], where[..., 1]
+        across = where[..., 1]
+        off, towards = np.abs(across), -np.sign(across)
+        gap = where[..., 0] - CAR_SIZE_M[0]
         usual = np.asarray(worlds.natural_actions(), dtype=np.float64)
-        rows, who = np.arange(len(along)), self._turn(along, across)
-        actions = usual.copy()
-        wanted = self._wanted(worlds, along, across, usual)
-        actions[rows, who] = wanted[rows, who]
-        return actions
-
-    def _turn(self, along: FloatArray, across: FloatArray) -> IntArray:
-        """(W,) the car that is best placed."""
-        beside = np.abs(np.abs(across) / LANE_M - 1.0)
-        cost = np.abs(along - self.how.ahead_m) + 6.0 * beside + np.where(along < -5.0, 10.0, 0.0)
-        return cost.argmin(axis=1)
-
-    def _wanted(self, worlds: Worlds, along: FloatArray, across: FloatArray, usual: FloatArray) -> FloatArray:
-        how = self.how
         speed = worlds.moving.state[:, 1 : 1 + worlds.n_cars, SPEED]
         ego = worlds.moving.state[:, :1, SPEED]
-        gap, closing, off = along - CAR_LENGTH_M, ego - speed, np.abs(across)
-        beside, ahead, same = (off > 1.0) & (off < 5.0), gap > 0.3, off <= 1.0
-        slow = np.where(gap > how.ahead_m, ego - 1.2 * how.slower_mps, ego - how.slower_mps)
-        target = np.where(ahead, slow, ego + 4.0)
-        target = np.where(beside, target, ego + np.clip(0.3 * (how.ahead_m - gap), -4.0, 4.0))
-        pedal = np.where(same, usual[..., 0], np.clip(GAIN * (target - speed), -1.0, 1.0))
-        follow = (usual[..., 0] < -0.3) & ~(beside & ahead)
-        pedal = np.where(follow, np.minimum(pedal, usual[..., 0]), pedal)
-        until = (gap - how.gap_m) / np.maximum(closing, 0.3)
-        needs = (off - TOUCH_M) / (SIDE_SPEED_MPS * how.side)
-        over = beside & ahead & (until < needs + how.late_s) & (closing > 0.5)
-        towards = -np.sign(across)
-        side = np.where(over, towards * np.where(off < NEAR_PATH_M, how.last_side, how.side), usual[..., 1])
-        side = np.where(off >= 5.0, 0.5 * towards, side)
-        side = np.where(same & (gap > 3.0), 0.5, side)
+        slower = np.minimum(how.slower_mps, np.maximum(ego - SLOWEST_MPS, 0.5))
+        line = how.gap_m + slower / how.side_mps * np.clip(off - TOUCH_M, 0.0, LANE_M - TOUCH_M)
+        pedal, side = _hold_line(how, gap, off, ego - speed, slower, line)
+        near = ego + np.clip(0.3 * (line - gap), -FASTER_MPS, FASTER_MPS)
+        same, far = off <= OWN_LANE_M, off >= FAR_M
+        pedal = np.where(far, np.clip(PEDAL_PER_MPS * (near - speed), -1.0, 1.0), pedal)
+        pedal = np.where(same, usual[..., 0], pedal)
+        follows = (usual[..., 0] < -0.3) & (same | far | (gap <= 0.3))
+        pedal = np.where(follows, np.minimum(pedal, usual[..., 0]), pedal)
+        side = np.where(far, 0.5 * towards, towards * side)
+        side = np.where(same, np.where(gap > EARLY_M, 0.5, usual[..., 1]), side)
         return np.stack([pedal, side], axis=-1)
+
+
+def _hold_line(
+    how: CutIn, gap: FloatArray, off: FloatArray, closing: FloatArray, slower: FloatArray, line: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Pedal, and lateral speed towards the ego as a share of the greatest one, of cars in the lanes beside it."""
+    wanted = np.clip(slower + how.along_gain * (gap - line), -FASTER_MPS, 1.4 * slower)
+    wanted = np.where(gap < -1.0, -FASTER_MPS, wanted)
+    pedal = np.clip(PEDAL_PER_MPS * (closing - wanted), -1.0, 1.0)
+    place = TOUCH_M + (gap - how.gap_m) * how.side_mps / slower
+    drift = how.side_mps * np.clip(closing / slower, 0.0, 1.2) * (gap < line + EARLY_M)
+    drift = np.clip(drift + how.across_gain * (off - place), -how.side_mps, 1.5 * how.side_mps)
+    drift = np.where((off < NEAR_PATH_M) & (closing > 0.0), np.maximum(drift, how.last_mps), drift)
+    drift = np.where((gap <= 0.2) | ((off > LANE_M - 0.05) & (drift < 0.0)), 0.0, drift)
+    return pedal, np.clip(drift / SIDE_SPEED_MPS, -1.0, 1.0)

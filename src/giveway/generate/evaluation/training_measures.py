@@ -12,7 +12,7 @@ from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.learning.policy import Policy
 from giveway.generate.worlds import Worlds, WorldSettings
 
-EPISODES = 64
+EPISODES = 128
 SCORE = "net_rate"
 """Measure by which the best policy of a training is picked: failures that count minus all other failures."""
 

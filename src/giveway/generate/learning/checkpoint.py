@@ -6,6 +6,7 @@
       training.json               settings, history, names of the files in force; written last
       learner-NNNNN.safetensors   actors, critics, targets, optimizer, scaling after round NNNNN
       replay-NNNNN.safetensors    transitions added by round NNNNN; removed when the training is finished
+      demonstrations.safetensors  what the demonstrator would have done, if actors are held near it; removed too
       policy.safetensors          the best policy by evaluation
       last.safetensors            the policy after the last round
       curves.png                  how it went
@@ -27,11 +28,13 @@ from torch import Tensor
 
 from giveway.core.errors import ConfigError, StoreError
 from giveway.core.files import write_atomically, write_text
+from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.training import RoundReport, Training
 
 FORMAT = "giveway-training"
 VERSION = 1
 FILE = "training.json"
+DEMONSTRATIONS = "demonstrations.safetensors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,10 @@ def write_checkpoint(
     with write_atomically(folder / f"learner-{name}.safetensors") as temporary:
         save_file(_tensors(training), temporary)
     segments: list[tuple[str, int, int]] = []
+    shown = training.demonstrations
+    if shown is not None and not complete and not (folder / DEMONSTRATIONS).exists():
+        with write_atomically(folder / DEMONSTRATIONS) as temporary:
+            save_file({"seen": shown.seen, "shown": shown.shown}, temporary)
     if not complete:
         rows = training.buffer.since(saved.added)
         with write_atomically(folder / f"replay-{name}.safetensors") as temporary:
@@ -114,6 +121,8 @@ def write_checkpoint(
     for old in [*folder.glob("learner-*.safetensors"), *folder.glob("replay-*.safetensors")]:
         if old.name not in keep:
             old.unlink(missing_ok=True)
+    if complete:
+        (folder / DEMONSTRATIONS).unlink(missing_ok=True)
     return new
 
 
@@ -179,6 +188,8 @@ def restore(folder: Path, training: Training) -> None:
         training.buffer.added = int(first)
         training.buffer.add(rows.numpy())
     training.buffer.added = int(document["added"])
+    if training.config.imitation and not document["complete"]:
+        training.demonstrations = Demonstrations(**_load(folder / DEMONSTRATIONS))
     training.steps, training.rounds = int(document["steps"]), int(document["rounds"])
     training.owed, training.learner.updates = int(document["owed"]), int(document["updates"])
 

@@ -39,9 +39,13 @@ class LearningConfig(BaseModel):
         normalize_observations: by running mean and deviation.
         normalize_rewards: by the running deviation.
         shared_actor: one actor for all cars, told which car it drives.
-        warm_steps: environment steps driven by a demonstrator before learning; they fill the replay, and the actors
-            begin as its clones.
+        warm_steps: environment steps driven by a demonstrator before learning; the actors begin as its clones.
+        clone_parts: in all parts of the warm start but the first, the clones drive half of the worlds, so that they
+            learn to mend their own mistakes; the last part fills the replay.
+        clone_rate: highest learning rate of the cloning, which rises and falls.
         clone_updates: updates of that cloning.
+        imitation: weight of the squared distance to the demonstrator in the loss of the actors, whose values are then
+            scaled by their mean size; 0 leaves the demonstrator behind.
         critic_first: updates in which only the critics learn, so that untrained critics do not spoil cloned actors.
         policy_delay: MATD3, critic updates per actor update.
         target_noise: MATD3, deviation of the noise on target actions.
@@ -76,7 +80,10 @@ class LearningConfig(BaseModel):
     normalize_rewards: bool = False
     shared_actor: bool = False
     warm_steps: int = Field(default=0, ge=0)
-    clone_updates: int = Field(default=3_000, ge=0)
+    clone_parts: int = Field(default=8, ge=1, le=100)
+    clone_rate: float = Field(default=2e-3, gt=0, le=1)
+    clone_updates: int = Field(default=40_000, ge=0)
+    imitation: float = Field(default=0.0, ge=0)
     critic_first: int = Field(default=0, ge=0)
     policy_delay: int = Field(default=2, ge=1)
     target_noise: float = Field(default=0.2, ge=0)

@@ -9,6 +9,12 @@ Critic i sees everything (all observations and actions), actor i only what car i
 A time limit does not terminate anybody. MATD3 keeps two critics per car, bootstraps from the smaller one, adds clipped
 noise to target actions, and updates actors and targets only at each ``policy_delay``-th call. With one car both are
 DDPG and TD3.
+
+With demonstrations d the actors descend
+
+    -J_i / mean |Q_i| + w mean |mu_i(o_i) - d_i|^2
+
+(Fujimoto and Gu 2021).
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import torch
 from torch import Tensor
 
 from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.networks import Learner, StackedNetwork
 from giveway.generate.learning.replay import Batch, Shape
 
@@ -67,17 +74,25 @@ class MultiAgentLearner:
         out = network.apply(torch.cat([x, who], dim=2).reshape(1, k * b, -1), weights)
         return torch.tanh(out).reshape(k, b, -1)
 
-    def update(self, batch: Batch, generator: torch.Generator) -> Losses:
+    @property
+    def updates_actors_next(self) -> bool:
+        """Whether it is the actors' turn at the next update."""
+        following = self.updates + 1
+        waits = self.config.algorithm == "matd3" and following % self.config.policy_delay
+        return following > self.config.critic_first and not waits
+
+    def update(self, batch: Batch, generator: torch.Generator, shown: Demonstrations | None = None) -> Losses:
         """One update of the critics, and of actors and targets when it is their turn."""
+        actors_too = self.updates_actors_next
         weight = batch.active / torch.clamp(batch.active.sum(dim=0), min=1.0)
         critic_loss = self._update_critics(batch, weight, generator)
         self.updates += 1
         if self.updates <= self.config.critic_first:
             self.critic.follow()
             return Losses(critic=critic_loss, value=None)
-        if self.config.algorithm == "matd3" and self.updates % self.config.policy_delay:
+        if not actors_too:
             return Losses(critic=critic_loss, value=None)
-        value = self._update_actors(batch, weight)
+        value = self._update_actors(batch, weight, shown)
         self.actor.follow()
         self.critic.follow()
         return Losses(critic=critic_loss, value=value)
@@ -98,21 +113,31 @@ class MultiAgentLearner:
         self.critic.descend(gradient)
         return losses.detach().mean(dim=0)
 
-    def _update_actors(self, batch: Batch, weight: Tensor) -> Tensor:
-        k = self.shape.cars
-        network = self.critic.network
-        own = self.act(batch.observations)
-        if self.config.centralized:
-            joint = batch.actions[None] * (1 - self._own) + own[:, :, None] * self._own
-            flat = batch.observations.flatten(1)
-            x = torch.cat([flat[None].expand(k, *flat.shape), joint.flatten(2)], dim=2)
-        else:
-            x = torch.cat([batch.observations.transpose(0, 1), own], dim=2)
-        q = network.apply(x, self.critic.theta.detach()[:k])[..., 0]
+    def _update_actors(self, batch: Batch, weight: Tensor, shown: Demonstrations | None = None) -> Tensor:
+        q = self._values_of_own(batch.observations, batch.actions, self.act(batch.observations))
         values = (q * weight.T).sum(dim=1)
-        (gradient,) = torch.autograd.grad(-values.sum(), self.actor.theta)
+        loss = -values.sum()
+        if shown is not None:
+            loss = -(values / q.detach().abs().mean(dim=1).clamp(min=1e-6)).sum()
+            loss = loss + self.config.imitation * self._distance_to(shown)
+        (gradient,) = torch.autograd.grad(loss, self.actor.theta)
         self.actor.descend(gradient)
         return values.detach()
+
+    def _values_of_own(self, observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
+        """(k, B) what critic i says of all actions (B, k, a) with car i's replaced by ``own[i]`` (B, a)."""
+        k = self.shape.cars
+        if self.config.centralized:
+            joint = actions[None] * (1 - self._own) + own[:, :, None] * self._own
+            flat = observations.flatten(1)
+            x = torch.cat([flat[None].expand(k, *flat.shape), joint.flatten(2)], dim=2)
+        else:
+            x = torch.cat([observations.transpose(0, 1), own], dim=2)
+        return self.critic.network.apply(x, self.critic.theta.detach()[:k])[..., 0]
+
+    def _distance_to(self, shown: Demonstrations) -> Tensor:
+        """Mean squared distance to the demonstrated actions, summed over cars."""
+        return ((self.act(shown.seen) - shown.shown.transpose(0, 1)) ** 2).mean(dim=(1, 2)).sum()
 
     def _inputs(self, observations: Tensor, actions: Tensor) -> Tensor:
         """(c k, B, in) what each critic sees, from (B, k, o) and (B, k, a)."""

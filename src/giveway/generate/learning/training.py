@@ -17,6 +17,7 @@ import torch
 from giveway.core.arrays import BoolArray, IntArray
 from giveway.core.seeds import seed_for, stream
 from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.maddpg import Losses, MultiAgentLearner
 from giveway.generate.learning.noise import Noise, noise_scale
 from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
@@ -71,6 +72,7 @@ class Tick:
         noise: scale of the exploration.
         episodes: finished in this round.
         mean_return: of the finished ones; NaN without any.
+        stage: ``learning``, or before it ``watching`` the demonstrator or ``cloning`` it.
     """
 
     steps: int
@@ -78,6 +80,7 @@ class Tick:
     noise: float
     episodes: int
     mean_return: float
+    stage: str = "learning"
 
 
 class Training:
@@ -113,6 +116,7 @@ class Training:
         self.buffer = ReplayBuffer(self.shape, max(min(config.buffer, steps + worlds.n_worlds), config.batch))
         self.observed = RunningStatistics((self.shape.cars, self.shape.observation))
         self.rewarded = RunningStatistics((self.shape.cars,))
+        self.demonstrations: Demonstrations | None = None
         self.steps = self.rounds = self.owed = 0
 
     def policy(self) -> Policy:
@@ -138,7 +142,7 @@ class Training:
         if self.steps == 0 and self.config.warm_steps and self.demonstrator is not None:
             from giveway.generate.learning.warm_start import warm_start
 
-            warm_start(self, self.demonstrator)
+            warm_start(self, self.demonstrator, on_tick)
         self.rounds += 1
         round_ = _Round(self, on_tick)
         while self.steps < goal:
@@ -255,8 +259,15 @@ class _Round:
         training.owed += training.worlds.n_worlds
         while training.owed >= config.update_every:
             batch = training.scaled(training.buffer.sample(config.batch, self.sampler))
-            self.losses.append(training.learner.update(batch, self.sampler))
+            self.losses.append(training.learner.update(batch, self.sampler, self._demonstrated()))
             training.owed -= config.update_every
+
+    def _demonstrated(self) -> Demonstrations | None:
+        training = self.training
+        if training.demonstrations is None or not training.learner.updates_actors_next:
+            return None
+        mean, deviation = (torch.from_numpy(a) for a in training.scaling())
+        return training.demonstrations.sample(training.config.batch, self.sampler).scaled(mean, deviation)
 
     def report(self, wall_s: float) -> RoundReport:
         training = self.training
