@@ -77,7 +77,7 @@ def run(
 
     SEARCHES.get(search)
     if driver == "policy":
-        settings = settings_for(open_policy(policy), road=road, ego=ego, cars=cars)
+        settings = settings_for(open_policy(policy, ego=ego), road=road, ego=ego, cars=cars)
     else:
         baseline(driver)
         settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
@@ -87,7 +87,7 @@ def run(
     if driver == "policy":
         from giveway.generate.policies import world_name
 
-        open_policy(policy).check(
+        open_policy(policy, ego=ego).check(
             cars=world.n_cars,
             observation=world.observation_size,
             action=world.action_size,

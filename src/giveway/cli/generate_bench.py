@@ -108,7 +108,7 @@ def _policies(
     seeds: int,
 ) -> dict[str, list[Path]]:
     """Policy files by training name and planner; methods whose policy cannot be had are left out."""
-    from giveway.generate.policies import SHIPPED, shipped_file
+    from giveway.generate.policies import POLICY_FILE, shipped_file
 
     found: dict[str, list[Path]] = {}
     for method in methods:
@@ -118,8 +118,8 @@ def _policies(
             if key in found:
                 continue
             if name == "full" and (policy is not None or trainings is None):
-                path = shipped_file() if policy is None else policy
-                found[key] = [path / SHIPPED if path.is_dir() else path]
+                path = shipped_file(ego) if policy is None else policy
+                found[key] = [path / POLICY_FILE if path.is_dir() else path]
             elif trainings is not None:
                 folders = [trainings / f"{name}-{ego.replace(':', '-')}-{n}" for n in range(seeds)]
                 found[key] = [_trained(method, settings, folder, ego, steps, n) for n, folder in enumerate(folders)]
@@ -132,7 +132,7 @@ def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, st
     from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
     from giveway.generate.learning.config import LearningConfig
     from giveway.generate.learning.session import TrainingPlan, run_training
-    from giveway.generate.policies import SHIPPED, world_name
+    from giveway.generate.policies import POLICY_FILE, world_name
     from giveway.generate.worlds import Worlds
 
     world = replace(settings, ego=ego, **method.world)
@@ -149,7 +149,7 @@ def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, st
         evaluate=policy_evaluation(world, seed=seed),
     )
     worlds.close()
-    return folder / SHIPPED
+    return folder / POLICY_FILE
 
 
 def _engine(

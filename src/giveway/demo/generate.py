@@ -27,7 +27,7 @@ SHOWN = (
 
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / FOLDER / "results"
-    policy = open_policy(None)
+    policy = open_policy(None, ego=EGO)
     settings = settings_for(policy, road=ROAD, ego=EGO)
     drivers: tuple[tuple[str, CarDriver], ...] = (
         ("nobody attacks", baseline("no_attack")),

@@ -9,25 +9,28 @@ from giveway.core.errors import UsageError
 from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.worlds import WorldSettings
 
-SHIPPED = "policy.safetensors"
-"""Trained against the default planner; see docs/generate/train.md for the command."""
+POLICY_FILE = "policy.safetensors"
+"""Name of the best policy in the folder of a training, and of the shipped one trained against the default planner."""
+
+TRAINED_AGAINST = {"idm": "policy-idm.safetensors"}
+"""Shipped policies trained against other planners; see docs/generate/train.md for the commands."""
 
 
-def shipped_file() -> Path:
-    """The policy that comes with the package.
+def shipped_file(ego: str) -> Path:
+    """The policy that comes with the package for a planner; the one for the default planner if it has none.
 
     Raises:
         UsageError: the installation lacks it.
     """
-    path = Path(str(files("giveway.generate").joinpath(SHIPPED)))
+    path = Path(str(files("giveway.generate").joinpath(TRAINED_AGAINST.get(ego, POLICY_FILE))))
     if not path.is_file():
         raise UsageError("this installation has no trained policy", where=path, hint="giveway generate train --out P")
     return path
 
 
-def open_policy(path: Path | None) -> Policy:
-    """A policy file or training folder; the shipped one if None."""
-    return load_policy(shipped_file() if path is None else path)
+def open_policy(path: Path | None, *, ego: str) -> Policy:
+    """A policy file or training folder; the shipped one for a planner if None."""
+    return load_policy(shipped_file(ego) if path is None else path)
 
 
 def world_name(settings: WorldSettings) -> str:

@@ -1,14 +1,17 @@
 """Methods over seeds, in the store that every run uses."""
 
+from dataclasses import replace
+
 import pytest
 
 from giveway.generate.campaign.cutting_in import CutInDriver
-from giveway.generate.campaign.drivers import baseline
+from giveway.generate.campaign.drivers import PolicyDriver, baseline
 from giveway.generate.campaign.driving import drive_scenes
 from giveway.generate.evaluation.methods import METHODS, methods_called
 from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
 from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
+from giveway.generate.policies import open_policy
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.runs import SerialExecutor, run
 
@@ -52,11 +55,15 @@ def test_the_bands_say_what_holds(store):
     assert "no attack" in band.claim
 
 
-def test_the_scripted_car_makes_the_default_planner_fail_in_ways_that_count():
-    results = random_tests(Worlds(SETTINGS_LATTICE, n_worlds=48), CutInDriver(), seed=1)
+@pytest.mark.parametrize(("driver", "share"), [("scripted", 0.8), ("shipped", 0.6)])
+@pytest.mark.parametrize("ego", ["idm", "lattice"])
+def test_scripted_and_shipped_cars_make_planners_fail_in_ways_that_count(ego, driver, share):
+    settings = replace(SETTINGS_LATTICE, ego=ego)
+    cars = CutInDriver() if driver == "scripted" else PolicyDriver(open_policy(None, ego=ego))
+    results = random_tests(Worlds(settings, n_worlds=160), cars, seed=1)
     counting = sum(r.counts for r in results)
-    assert counting >= 4
-    assert counting >= 0.8 * sum(r.failed for r in results)
+    assert counting >= 20
+    assert counting >= share * sum(r.failed for r in results)
 
 
 def test_what_happens_in_a_test_does_not_depend_on_the_others_beside_it():

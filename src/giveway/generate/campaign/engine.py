@@ -56,7 +56,9 @@ class CampaignOrder:
 
     def car_driver(self) -> CarDriver:
         """The driver of the surrounding cars."""
-        return PolicyDriver(open_policy(self.policy)) if self.driver == "policy" else baseline(self.driver)
+        if self.driver == "policy":
+            return PolicyDriver(open_policy(self.policy, ego=self.settings.ego))
+        return baseline(self.driver)
 
 
 def campaigns_on(
