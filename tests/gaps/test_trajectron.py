@@ -122,8 +122,14 @@ def test_a_specification_sets_how_networks_are_trained(lgap_root, tmp_path):
     )
     curve = store.read(collect(store)["key"][0]).info["learning_curve"]
     errors = [entry["validation_ade_m"] for entry in curve]
-    assert len(errors) < 40
+    assert 3 < len(errors) < 40
     assert errors.index(min(errors)) == len(errors) - 3
+    plain = plan_run(
+        spec_from({**SPEC, "training": training, "conditional_paths": "CV_residual"}, where="test"),
+        store,
+        {"lgap": lgap_root},
+    )
+    assert not any("training" in cell.params for cell in plain.cells)
     for bad, message in (
         ({"epoks": 3}, "epochs"),
         ({"epochs": "many"}, "wrong type"),

@@ -14,6 +14,7 @@ from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
 from giveway.metrics import METRICS, profile_metric
+from giveway.models.protocol import Tunable
 from giveway.runs import Cell
 
 EXTRACTION_VERSION = 1
@@ -80,6 +81,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
             "conversion": {"paths": spec.conditional_paths},
             "metrics": metrics,
             "switches": _switches_of(profile),
+            **_training_of(spec, profile, model),
         },
         data=source.data,
         versions={
@@ -90,6 +92,13 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
             **{name: METRICS.get(name).info.version for name in metrics},
         },
     )
+
+
+def _training_of(spec: RunSpec, profile: Profile, model: str) -> dict[str, Any]:
+    """Settings of training, in cells where a network is trained: as the model or for the paths of others."""
+    recipes = (recipe_for(name, profile) for name in (model, spec.conditional_paths))
+    is_used = spec.training and any(isinstance(recipe, Tunable) for recipe in recipes)
+    return {"training": dict(spec.training)} if is_used else {}
 
 
 def _switches_of(profile: Profile) -> dict[str, Any]:
