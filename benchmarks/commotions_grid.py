@@ -4,7 +4,7 @@ Target: at least 1.8 times. Both runs compute the same cells into new stores on 
 made before, so that only fitting, predicting and measuring count. Prints JSON; run it on an idle machine with two
 cores.
 
-    python benchmarks/commotions_grid.py [--cells 16] [--evaluations 40]
+    python benchmarks/commotions_grid.py [--cells 64] [--evaluations 200]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPEC = {
     "datasets": ["lgap"],
     "t0": ["constant"],
     "models": ["CM_IIJ11", "CM_ANA12"],
-    "splits": {"random": 8},
+    "splits": {"random": 32},
     "metrics": ["auc"],
     "n_input_max": 2,
     "min_samples": 40,
@@ -57,8 +57,8 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cells", type=int, default=16)
-    parser.add_argument("--evaluations", type=int, default=64)
+    parser.add_argument("--cells", type=int, default=64)
+    parser.add_argument("--evaluations", type=int, default=200)
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="giveway-grid-"))
     try:
