@@ -34,16 +34,28 @@ def make_engine(
     cluster: Path | None = None,
     time_limit_s: float | None = None,
     memory_limit_mb: float | None = None,
+    alone_here: bool = False,
 ) -> Executor:
     """The engine that the options ask for.
+
+    Args:
+        engine: one of :data:`ENGINES`.
+        workers: see :data:`WORKERS`.
+        scheduler: see :data:`SCHEDULER`.
+        cluster: see :data:`CLUSTER`.
+        time_limit_s: see :data:`TIME_LIMIT`.
+        memory_limit_mb: see :data:`MEMORY_LIMIT`.
+        alone_here: for cells that cannot harm their process: a single local worker without limits is this process.
 
     Raises:
         UsageError: for options that contradict one another.
     """
     _check(engine, workers, scheduler, cluster)
     if engine == "local":
-        from giveway.runs import ProcessExecutor
+        from giveway.runs import ProcessExecutor, SerialExecutor
 
+        if alone_here and workers == 1 and time_limit_s is None and memory_limit_mb is None:
+            return SerialExecutor()
         return ProcessExecutor(num_workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
     return _dask(workers, scheduler, cluster, time_limit_s, memory_limit_mb)
 

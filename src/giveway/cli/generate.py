@@ -53,7 +53,9 @@ def run(
     campaigns: int = typer.Option(
         1, "--campaigns", min=1, max=10_000, help="Campaigns of so many tests each, with consecutive seeds."
     ),
-    workers: int | None = engine_options.WORKERS,
+    workers: int | None = typer.Option(
+        None, "--workers", "-w", min=1, max=100_000, help="Processes; by default campaigns follow one another in one."
+    ),
     engine: str = engine_options.ENGINE,
     scheduler: str | None = engine_options.SCHEDULER,
     cluster: Path | None = engine_options.CLUSTER,
@@ -98,18 +100,18 @@ def run(
         _say_plan(settings.as_dict(), budget * campaigns, as_json=as_json)
         return
     order = CampaignOrder(settings=settings, driver=driver, policy=policy, out=out)
-    if engine == "local" and (workers or 1) == 1 and time_limit is None and memory_limit is None:
-        engine_options.make_engine(engine, scheduler=scheduler, cluster=cluster)
+    executor = engine_options.make_engine(
+        engine,
+        workers=workers or (1 if engine == "local" else None),
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit,
+        memory_limit_mb=memory_limit,
+        alone_here=True,
+    )
+    if executor.name == "serial":
         runs, failures = _drive_here(order, specs, max_hours), []
     else:
-        executor = engine_options.make_engine(
-            engine,
-            workers=workers,
-            scheduler=scheduler,
-            cluster=cluster,
-            time_limit_s=time_limit,
-            memory_limit_mb=memory_limit,
-        )
         runs, failures = _drive_on(executor, order, specs, max_hours)
     _say_results(out, runs, budget, failures, as_json=as_json)
     if failures:

@@ -57,7 +57,15 @@ def bench(
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, trainings, ego, train_steps, train_seeds)
     methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
-    executor = _engine(engine, workers, scheduler, cluster, time_limit, memory_limit)
+    executor = engine_options.make_engine(
+        engine,
+        workers=workers,
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit,
+        memory_limit_mb=memory_limit,
+        alone_here=True,
+    )
     failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
     _report(out, first, metric, failed, as_json=as_json)
 
@@ -86,7 +94,15 @@ def sanity(
     methods = methods_called(list(SANITY))
     settings = WorldSettings(road=road, actions="lateral")
     policies = _policies(methods, settings, policy, None, ego, 0, 1)
-    executor = _engine(engine, workers, scheduler, cluster, time_limit, memory_limit)
+    executor = engine_options.make_engine(
+        engine,
+        workers=workers,
+        scheduler=scheduler,
+        cluster=cluster,
+        time_limit_s=time_limit,
+        memory_limit_mb=memory_limit,
+        alone_here=True,
+    )
     failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
     bands = sanity_bands(out)
     fine = not failed and all(band.holds for band in bands)
@@ -150,29 +166,6 @@ def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, st
     )
     worlds.close()
     return folder / POLICY_FILE
-
-
-def _engine(
-    engine: str,
-    workers: int | None,
-    scheduler: str | None,
-    cluster: Path | None,
-    time_limit_s: float | None,
-    memory_limit_mb: float | None,
-) -> Executor:
-    made = engine_options.make_engine(
-        engine,
-        workers=workers,
-        scheduler=scheduler,
-        cluster=cluster,
-        time_limit_s=time_limit_s,
-        memory_limit_mb=memory_limit_mb,
-    )
-    if made.name == "local" and workers == 1 and time_limit_s is None and memory_limit_mb is None:
-        from giveway.runs import SerialExecutor
-
-        return SerialExecutor()
-    return made
 
 
 def _run(
