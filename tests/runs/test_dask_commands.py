@@ -19,6 +19,7 @@ import pytest
 
 from giveway.data.synthetic.protocol import synthesize
 from giveway.runs import Cell, SerialExecutor, Store, read_index, run
+from giveway.runs.dask_engine import at_scheduler
 from runs.dask_processes import LoopbackCluster, can_hide_folders, free_port
 from runs.slurm_queue import can_queue, slurm_queue
 from runs.ssh_server import KEYGEN, SSHD, ssh_server
@@ -105,6 +106,22 @@ def test_a_cluster_started_for_the_run_writes_the_same_files(spec: Path, tmp_pat
     command("gaps", "run", spec, "--out", tmp_path / "local", "--workers", 1)
     command("gaps", "run", spec, "--out", tmp_path / "dask", "--engine", "dask", "--cluster", description)
     assert results(tmp_path / "local") == results(tmp_path / "dask")
+
+
+def test_a_plan_counts_the_workers_of_the_cluster(cluster: LoopbackCluster, spec: Path, tmp_path: Path) -> None:
+    description = tmp_path / "cluster.toml"
+    description.write_text('kind = "slurm"\nqueue = "short"\nworkers = 64\n')
+    with at_scheduler(cluster.address)() as client:
+        client.wait_for_workers(2, timeout=60)
+    places = {
+        2: ["--scheduler", cluster.address],
+        64: ["--cluster", description],
+        7: ["--workers", 7],
+    }
+    for number, place in places.items():
+        order = ["gaps", "run", spec, "--out", tmp_path / "R", "--engine", "dask", *place, "--dry-run", "--json"]
+        assert json.loads(command(*order)[0])["workers"] == number
+    assert not (tmp_path / "R").exists()
 
 
 @pytest.mark.slow
