@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from giveway.runs.dask_engine import DaskExecutor, at_scheduler
 from giveway.runs.mirror import Mirror, RemoteLock
 from giveway.runs.object_store import local_folder
 from runs.dask_processes import LoopbackCluster, end, free_port
+from runs.outage import Proxy
 
 Cells = Callable[..., list[Cell]]
 Contents = Callable[[Path], dict[str, str]]
@@ -145,16 +148,66 @@ def test_an_object_store_that_does_not_answer_is_one_sentence(bucket: str, monke
     s3fs.S3FileSystem.clear_instance_cache()
 
 
+@contextlib.contextmanager
+def cluster_of_two(folder: Path) -> Generator[DaskExecutor]:
+    with LoopbackCluster(folder) as cluster:
+        cluster.start_scheduler()
+        cluster.start_workers(2)
+        yield DaskExecutor(at_scheduler(cluster.address))
+
+
+@pytest.mark.parametrize("engine", ["serial", pytest.param("dask", marks=pytest.mark.slow)])
+def test_an_object_store_that_dies_ends_the_run_and_nothing_is_computed_twice(
+    engine: str,
+    bucket: str,
+    server: str,
+    tmp_path: Path,
+    cells: Cells,
+    contents: Contents,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import s3fs
+
+    let_through = itertools.count(1)
+
+    def before(data: bytes) -> bool:
+        is_result = data.startswith(b"PUT") and b"/R/cells/" in data and b".json" in data.split(b"\r\n", 1)[0]
+        return not is_result or next(let_through) <= 6
+
+    place = f"{bucket}/R"
+    with Proxy(server, before) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+        s3fs.S3FileSystem.clear_instance_cache()
+        opened = cluster_of_two(tmp_path) if engine == "dask" else contextlib.nullcontext(SerialExecutor())
+        with (
+            opened as executor,
+            pytest.raises(ClusterError, match="the run ended because the object store does not work") as caught,
+            Mirror(place).working() as store,
+        ):
+            run(cells(30), function=DRAW, store=store, executor=executor)
+        assert not proxy.works
+    assert "of 30 cells are finished and safe" in str(caught.value)
+    assert not store.failures()
+
+    put_to_safety = int(str(caught.value.found).split()[0])
+    assert 7 <= put_to_safety < 30
+    with Proxy(server, lambda data: True, port=proxy.port), Mirror(place).working() as store:
+        rest = run(cells(30), function=DRAW, store=store, executor=SerialExecutor())
+    assert (rest.skipped, rest.done, rest.failed) == (put_to_safety, 30 - put_to_safety, 0)
+    run(cells(30), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    s3fs.S3FileSystem.clear_instance_cache()
+    monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "another-machine"))
+    assert contents(Mirror(place).pull().root) == contents(tmp_path / "S")
+
+
 @pytest.mark.slow
 def test_workers_of_a_cluster_put_results_into_the_object_store(
     bucket: str, tmp_path: Path, cells: Cells, contents: Contents
 ) -> None:
-    with LoopbackCluster(tmp_path) as cluster:
-        cluster.start_scheduler()
-        cluster.start_workers(2)
-        with Mirror(f"{bucket}/R").working() as store:
-            engine = DaskExecutor(at_scheduler(cluster.address))
-            summary = run(cells(10), function=DRAW, store=store, executor=engine)
+    with cluster_of_two(tmp_path) as engine, Mirror(f"{bucket}/R").working() as store:
+        summary = run(cells(10), function=DRAW, store=store, executor=engine)
     assert summary.ok, summary.failures
     run(cells(10), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
     assert contents(Mirror(f"{bucket}/R").pull().root) == contents(tmp_path / "S")

@@ -63,19 +63,20 @@ class Outcome:
 
     Attributes:
         key: of the cell.
-        status: ``"full"`` means that the disk had no room and the run should stop.
+        status: ``"full"`` means that a disk had no room, ``"unreachable"`` that an object store did not work; either
+            way the run should stop.
         wall_s: time the evaluation took.
         cpu_s: processor time of the worker during it.
         host: where it ran.
         pid: of the worker.
         attempt: which try this was.
-        failure: for ``"failed"`` and ``"full"``.
-        where: for ``"full"``: a path on the disk without room.
+        failure: unless the cell has a result.
+        where: for ``"full"``: a path on the disk without room; for ``"unreachable"``: address and complaint.
         payload: the result, if the worker could not write it.
     """
 
     key: str
-    status: Literal["done", "failed", "full"]
+    status: Literal["done", "failed", "full", "unreachable"]
     wall_s: float = 0.0
     cpu_s: float = 0.0
     host: str = ""

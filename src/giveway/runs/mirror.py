@@ -23,13 +23,16 @@ from typing import Any
 from giveway.core.errors import StoreError
 from giveway.runs.cells import content_key
 from giveway.runs.lock import is_running_here
-from giveway.runs.object_store import cache_folder, open_remote, remote_errors
+from giveway.runs.object_store import ObjectStoreError, cache_folder, open_remote, remote_errors
 from giveway.runs.records import Encoded
 from giveway.runs.store import STORE_FILE, Store
 
 BEAT_S = 60.0
 STALE_S = 900.0
 """A lock whose owner has not renewed it for so long is taken over."""
+
+_held: set[str] = set()
+"""Tokens of the locks of this process; one that is not here was left behind when the store did not answer."""
 
 PULLED = ("cells", "failed", "plans", "runs")
 PUSHED = ("failed", "plans", "runs", "cells")
@@ -92,8 +95,11 @@ class Mirror:
             self._send([self.folder / STORE_FILE])
             try:
                 yield store
-            finally:
-                self.push()
+            except BaseException:
+                with contextlib.suppress(ObjectStoreError):  # what ended the run is what people should read
+                    self.push()
+                raise
+            self.push()
 
     def fetch(self) -> None:
         """Copy what is missing here or has another size."""
@@ -195,11 +201,13 @@ class RemoteLock:
             fs.pipe_file(f"{root}/lock", self._note())
             if (self._owner(fs, root) or {}).get("token") != self._token:
                 raise StoreError("another run has just started on this store", where=self.address, hint="wait for it")
+        _held.add(self._token)
         self._beats.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        _held.discard(self._token)
         with contextlib.suppress(Exception):  # the lock goes stale by itself
             fs, root = open_remote(self.address)
             fs.rm_file(f"{root}/lock")
@@ -225,8 +233,11 @@ class RemoteLock:
 
 
 def _is_stale(owner: dict[str, Any]) -> bool:
-    if owner.get("host") == platform.node() and not is_running_here(owner.get("pid")):
-        return True
+    if owner.get("host") == platform.node():
+        if not is_running_here(owner.get("pid")):
+            return True
+        if owner.get("pid") == os.getpid() and owner.get("token") not in _held:
+            return True
     try:
         renewed = datetime.fromisoformat(str(owner["since"]))
         return (datetime.now(UTC) - renewed).total_seconds() > STALE_S

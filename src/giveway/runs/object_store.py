@@ -23,6 +23,10 @@ CACHE = "GIVEWAY_CACHE"
 VOLATILE = ("ETag", "etag", "md5", "md5Hash", "checksum", "mtime", "LastModified", "last_modified")
 
 
+class ObjectStoreError(ClusterError):
+    """It does not answer or refuses; going on with further cells makes no sense."""
+
+
 def cache_folder() -> Path:
     """Where copies of remote files are kept."""
     return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "giveway")
@@ -32,7 +36,7 @@ def local_folder(address: str) -> Path:
     """A folder on this machine with the content of ``address``; the folder itself if that is a path.
 
     Raises:
-        ClusterError: if the object store cannot be reached.
+        ObjectStoreError: if the object store cannot be reached.
         DataError: if there is nothing at the address.
     """
     if not is_url(address):
@@ -91,7 +95,7 @@ def remote_errors(address: str) -> Generator[None]:
     except GivewayError:
         raise
     except Exception as error:  # every kind of object store has its own
-        raise ClusterError(
+        raise ObjectStoreError(
             "the object store does not work",
             where=address,
             found=f"{type(error).__name__}: {error}"[:300],

@@ -15,12 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TextIO
 
-from giveway.core.errors import UsageError
+from giveway.core.errors import GivewayError, UsageError
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
 from giveway.runs.files import FULL, DiskFullError, canonical_json, plain, write_atomically
 from giveway.runs.index import Damaged, read_index
 from giveway.runs.local import ProcessExecutor
+from giveway.runs.object_store import ObjectStoreError
 from giveway.runs.progress import Progress, SilentProgress
 from giveway.runs.provenance import code_version, machine
 from giveway.runs.records import FailedCell
@@ -95,6 +96,7 @@ def run(
 
     Raises:
         StoreError: another run holds the store, it is of a newer version, or the disk is full.
+        ObjectStoreError: an object store did not work; finished cells are kept.
     """
     if rerun not in RERUN:
         raise UsageError("unknown choice for --rerun", found=rerun, hint=f"one of {', '.join(RERUN)}")
@@ -115,8 +117,7 @@ class _Session:
         self.store, self.engine, self.cells, self.report, self.began = store, engine, cells, report, began
         self.control = Control(report.say)
         self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        self.disk_full = False
-        self.full_where = str(store.root)
+        self.obstacle: tuple[str, str] | None = None
 
     def begin(self, *, function: str, spec: dict[str, Any], settings: dict[str, Any], rerun: Rerun) -> None:
         """Find out what is to be done and write down who asked for it."""
@@ -190,20 +191,22 @@ class _Session:
         try:
             if outcome.payload is not None:
                 self.store.write_encoded(outcome.key, outcome.payload)
-            if outcome.status == "full":
-                self.disk_full = True
-                self.full_where = f"{outcome.where or self.store.root}, on {outcome.host}"
+            if outcome.status in ("full", "unreachable"):
+                self._halt(outcome.status, f"{outcome.where or self.store.root}, on {outcome.host}")
             elif outcome.failure is not None:
                 self.store.write_failure(outcome.failure)
             log.write(json.dumps(_log_line(outcome)) + "\n")
         except DiskFullError:
-            self.disk_full = True
+            self._halt("full", str(self.store.root))
         except OSError as error:
             if error.errno not in FULL:
                 raise
-            self.disk_full = True
-        if self.disk_full:
-            self.control.drain()
+            self._halt("full", str(self.store.root))
+
+    def _halt(self, why: str, where: str) -> None:
+        """Finish what is running and end, because further cells would meet the same obstacle."""
+        self.obstacle = self.obstacle or (why, where)
+        self.control.drain()
 
     def _tell(self, outcome: Outcome, done: int, failed: int) -> None:
         running = next(iter(self.control.running.values()), None)
@@ -230,13 +233,8 @@ class _Session:
                 },
             }
         )
-        if self.disk_full:
-            raise DiskFullError(
-                "the run ended because the disk is full",
-                where=self.full_where,
-                found=f"{summary.done + summary.skipped} of {summary.total} cells are finished and safe",
-                hint="make room and start the same command again",
-            )
+        if self.obstacle is not None:
+            raise _ended_early(*self.obstacle, summary)
         self._write_provenance()
         self.store.refresh()
         read_index(self.store)
@@ -248,6 +246,23 @@ class _Session:
     def _log(self) -> Generator[TextIO]:
         with (self.store.root / "runs" / f"{self.name}.jsonl").open("a", encoding="utf-8", buffering=1) as log:
             yield log
+
+
+def _ended_early(why: str, where: str, summary: RunSummary) -> GivewayError:
+    safe = f"{summary.done + summary.skipped} of {summary.total} cells are finished and safe"
+    if why == "full":
+        return DiskFullError(
+            "the run ended because the disk is full",
+            where=where,
+            found=safe,
+            hint="make room and start the same command again",
+        )
+    return ObjectStoreError(
+        "the run ended because the object store does not work",
+        where=where,
+        found=f"{safe}; what could not be sent is kept on this machine",
+        hint="start the same command again, here, once it works: nothing is computed twice",
+    )
 
 
 def _log_line(outcome: Outcome) -> dict[str, Any]:

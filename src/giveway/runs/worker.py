@@ -17,6 +17,7 @@ from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
 from giveway.runs.executor import CellContext, Job, Outcome, say_nothing
 from giveway.runs.files import disk_full
+from giveway.runs.object_store import ObjectStoreError
 from giveway.runs.records import Encoded, encode_result, failure_of
 from giveway.runs.store import Store
 from giveway.runs.telling import Teller
@@ -27,6 +28,14 @@ FLUSH_AFTER_S = 0.05
 """Results that took longer wait for the disk; cheaper ones may have to be computed again after a power failure."""
 
 _stores: dict[str, Store] = {}
+
+
+class _StrandedResult(Exception):
+    """A finished result that the object store did not take."""
+
+    def __init__(self, encoded: Encoded, reason: str) -> None:
+        super().__init__(reason)
+        self.encoded, self.reason = encoded, reason
 
 
 def load_function(path: str) -> Evaluation:
@@ -55,10 +64,16 @@ def work(job: Job) -> Outcome:
     status, where = "done", ""
     try:
         payload = _evaluate(job)
+    except _StrandedResult as error:
+        payload, status, where = error.encoded, "unreachable", error.reason
     except (Exception, SystemExit) as error:
         full = disk_full(error)
-        status = "failed" if full is None else "full"
-        where = "" if full is None else str(full.where)
+        if full is not None:
+            status, where = "full", str(full.where)
+        elif isinstance(error, ObjectStoreError):
+            status, where = "unreachable", _reason(error)
+        else:
+            status = "failed"
         failure = failure_of(job.cell, full or error, attempts=job.attempt)
     return Outcome(
         key=job.cell.key,
@@ -89,12 +104,19 @@ def _evaluate(job: Job) -> Encoded | None:
     if remote is not None:
         from giveway.runs.mirror import put_result
 
-        put_result(remote, job.cell.key, encoded)
+        try:
+            put_result(remote, job.cell.key, encoded)
+        except ObjectStoreError as error:
+            raise _StrandedResult(encoded, _reason(error)) from error
         return None
     if store is None:
         return encoded
     store.write_encoded(job.cell.key, encoded, flush=time.perf_counter() - began >= FLUSH_AFTER_S)
     return None
+
+
+def _reason(error: ObjectStoreError) -> str:
+    return f"{error.where} ({error.found})"
 
 
 def _open(root: str) -> Store:
