@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from giveway.reports.site.charts import stacked_bars
+from giveway.reports.site.charts import SERIES, stacked_bars
 from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, value_entry
 
 HEADLINE = "avoidable_at_fault_rate"
@@ -30,8 +30,8 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
     kinds = list(dict.fromkeys(kind for c in campaigns for kind in c["kinds"]))
     if kinds:
         names = [c["label"] for c in campaigns]
-        counts = [[c["kinds"].get(kind, (0, 0))[0] for kind in kinds] for c in campaigns]
-        chart = stacked_bars(names, [k.replace("_", " ") for k in kinds], counts, what="Kinds of failures")
+        shown, counts = _most_frequent(campaigns, kinds)
+        chart = stacked_bars(names, [k.replace("_", " ") for k in shown], counts, what="Kinds of failures")
         blocks.append(Chart(title="Kinds of failures", svg=chart))
         blocks.append(_kinds(campaigns, kinds))
     if document.get("reference"):
@@ -49,10 +49,25 @@ def _told_apart(campaigns: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mappin
     return named, f"on {split[0][2]}"
 
 
+def _most_frequent(campaigns: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+    """As many kinds as there are colors, the last one for all the rest; and failures per campaign and kind."""
+    counts = {kind: [int(c["kinds"].get(kind, (0, 0))[0]) for c in campaigns] for kind in kinds}
+    if len(kinds) > SERIES:
+        order = sorted(kinds, key=lambda kind: -sum(counts[kind]))
+        rest = order[SERIES - 1 :]
+        counts = {kind: counts[kind] for kind in order[: SERIES - 1]} | {
+            f"{len(rest)} others": [sum(per) for per in zip(*(counts[kind] for kind in rest), strict=True)]
+        }
+    return list(counts), [list(per) for per in zip(*counts.values(), strict=True)]
+
+
 def _table(title: str, campaigns: Sequence[Mapping[str, Any]], part: str, titles: Mapping[str, str]) -> Table:
     columns = ("measure", *(c["label"] for c in campaigns))
     rows = tuple(
-        (Entry(text=heading, mark="best" if name == HEADLINE else ""), *(_number(c[part].get(name)) for c in campaigns))
+        (
+            Entry(text=heading, mark="best" if name == HEADLINE else ""),
+            *_numbers([c[part].get(name) for c in campaigns]),
+        )
         for name, heading in titles.items()
     )
     return Table(title=title, columns=columns, rows=rows, numeric=frozenset(range(1, len(columns))))
@@ -71,9 +86,11 @@ def _pair(counts: Sequence[int]) -> Entry:
     return Entry(text=f"{counts[0]} / {counts[1]}", order=float(counts[0]))
 
 
-def _number(value: float | None) -> Entry:
-    whole = value is not None and math.isfinite(value) and value == int(value) and abs(value) >= 2
-    return value_entry(value, 0 if whole else 3)
+def _numbers(values: Sequence[float | None]) -> list[Entry]:
+    """One row; counts, that is whole numbers not all of which could be rates, without decimals."""
+    known = [v for v in values if v is not None and math.isfinite(v)]
+    whole = all(v == int(v) for v in known) and any(abs(v) >= 2 for v in known)
+    return [value_entry(v, 0 if whole else 3) for v in values]
 
 
 def generated_facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -152,7 +152,12 @@ def provenance_page(store: Store) -> Page:
         blocks.append(Facts(title=f"Started {_text(start.get('started'))}", rows=tuple(_flat(start))))
     if not starts:
         blocks.append(Paragraph(text="This store keeps no record of when and where it was computed."))
-    return Page(file="provenance.html", title="Provenance", lead=f"{len(starts)} starts", blocks=tuple(blocks))
+    return Page(
+        file="provenance.html",
+        title="Provenance",
+        lead="started once" if len(starts) == 1 else f"started {len(starts)} times",
+        blocks=tuple(blocks),
+    )
 
 
 def status_facts(status: Status, cells: Cells) -> tuple[tuple[str, str], ...]:
