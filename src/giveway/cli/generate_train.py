@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from giveway.cli.output import print_json
-from giveway.core.errors import MissingDependencyError, UnknownNameError, UsageError
-
-if TYPE_CHECKING:
-    from giveway.generate.learning.training import RoundReport, Tick
-
-LINE_EVERY_S = 10.0
+from giveway.cli.training_line import training_line
+from giveway.cli.training_options import named_values, reward_weights
+from giveway.core.errors import MissingDependencyError, UsageError
 
 
 def train(
@@ -68,7 +61,7 @@ def train(
         raise UsageError(
             "the scripted car needs lateral actions", where="--warm-steps", found=actions, hint="--actions lateral"
         )
-    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": _weights(weight)}
+    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": reward_weights(weight)}
     settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, **kind)
     made = Worlds(settings, n_worlds=worlds)
     plan = TrainingPlan(
@@ -78,7 +71,7 @@ def train(
         settings={"world": settings.as_dict()},
         keep_replay=keep_replay,
     )
-    with _live(steps, quiet=False) as (on_tick, on_round):
+    with training_line(steps) as (on_tick, on_round):
         result = run(
             made,
             config,
@@ -113,88 +106,11 @@ def train(
     typer.echo(f"{out}/policy.safetensors: best of {len(result.history)} rounds at {best.steps} steps; {found}")
 
 
-def _named(items: list[str], option: str, example: str) -> dict[str, Any]:
-    """Values of NAME=VALUE texts: JSON where they are, else the text."""
-    import json
-
-    values: dict[str, Any] = {}
-    for item in items:
-        name, equals, text = item.partition("=")
-        if not equals:
-            raise UsageError("a setting is NAME=VALUE", where=option, found=item, hint=f"{option} {example}")
-        try:
-            values[name] = json.loads(text)
-        except json.JSONDecodeError:
-            values[name] = text
-    return values
-
-
-def _weights(items: list[str]) -> Any:
-    """Weights of the full reward."""
-    import math
-
-    from giveway.generate.environment.arrays import RewardWeights
-
-    values = _named(items, "--weight", "terminal_scale=5")
-    for name, value in values.items():
-        if name not in RewardWeights._fields:
-            raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where="--weight")
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-            raise UsageError("a weight is a number", where=f"--weight {name}", found=value, hint=f"--weight {name}=0.5")
-    return RewardWeights(**{name: float(value) for name, value in values.items()})
-
-
 def _prepare(algorithm: str, setting: list[str]) -> tuple[Any, Any]:
-    values: dict[str, Any] = {"algorithm": algorithm, **_named(setting, "--set", "gamma=0.95")}
+    values: dict[str, Any] = {"algorithm": algorithm, **named_values(setting, "--set", "gamma=0.95")}
     try:
         from giveway.generate.learning.config import LearningConfig
         from giveway.generate.learning.session import run_training
     except ImportError as error:
         raise MissingDependencyError("torch", extra="generate", purpose="training") from error
     return LearningConfig.of(values, where="--set"), run_training
-
-
-@contextmanager
-def _live(total: int, *, quiet: bool) -> Generator[tuple[Any, Any]]:
-    """Functions that show ticks and rounds: a bar on a terminal, plain lines otherwise."""
-    began = time.monotonic()
-    first: list[int] = []
-
-    def text(tick: Tick) -> str:
-        if not first:
-            first.append(tick.steps)
-        rate = (tick.steps - first[0]) / max(time.monotonic() - began, 1e-9)
-        if tick.stage != "learning":
-            return f"{rate:.0f} steps/s, {tick.stage} the scripted cars"
-        return f"{rate:.0f} steps/s, noise {tick.noise:.3f}, return {tick.mean_return:.2f}"
-
-    def said(report: RoundReport) -> str:
-        measures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in report.evaluation.items())
-        return f"{report.steps} steps, return {report.mean_return:.2f}, loss {report.critic_loss:.3f}; {measures}"
-
-    if sys.stderr.isatty() and not quiet:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task("", total=total)
-            yield (
-                lambda tick: bar.update(task, completed=tick.steps, description=text(tick)),
-                lambda report: bar.console.print(said(report), markup=False, highlight=False),
-            )
-        return
-    last = [began]
-
-    def line(tick: Tick) -> None:
-        current = text(tick)
-        if time.monotonic() - last[0] >= LINE_EVERY_S:
-            last[0] = time.monotonic()
-            sys.stderr.write(f"{tick.steps}/{total} ({100 * tick.steps / total:.0f} %), {current}\n")
-            sys.stderr.flush()
-
-    def after(report: RoundReport) -> None:
-        sys.stderr.write(said(report) + "\n")
-        sys.stderr.flush()
-
-    yield line, after
