@@ -10,11 +10,14 @@ import typer
 
 from giveway.cli import engine_options
 from giveway.cli.output import print_json
+from giveway.cli.training_line import training_line
+from giveway.cli.training_options import named_values, reward_weights
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     from giveway.generate.evaluation.methods import Method
     from giveway.generate.evaluation.sanity import Band
+    from giveway.generate.evaluation.trainings import TrainingOrder
     from giveway.generate.worlds import WorldSettings
     from giveway.runs import Executor
 
@@ -36,6 +39,13 @@ def bench(
     ),
     train_steps: int = typer.Option(100_000, "--train-steps", min=100, help="Steps of each training."),
     train_seeds: int = typer.Option(1, "--train-seeds", min=1, max=100, help="Trainings per learned method."),
+    train_worlds: int = typer.Option(32, "--train-worlds", min=1, max=4096, help="Worlds stepped together in them."),
+    train_set: list[str] = typer.Option(
+        [], "--train-set", help="Learning setting NAME=VALUE of all of them, e.g. warm_steps=100000; may be repeated."
+    ),
+    train_weight: list[str] = typer.Option(
+        [], "--train-weight", help="Weight of their reward NAME=VALUE; may be repeated."
+    ),
     seeds: int = typer.Option(10, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
     budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
     first: str = typer.Option("policy", "--against", help="Method that is compared with all others."),
@@ -55,7 +65,10 @@ def bench(
 
     methods = methods_called(method or None)
     settings = WorldSettings(road=road, actions="lateral")
-    policies = _policies(methods, settings, policy, trainings, ego, train_steps, train_seeds)
+    order = None
+    if trainings is not None:
+        order = _order(methods, train_steps, train_seeds, train_worlds, train_set, train_weight)
+    policies = _policies(methods, settings, policy, trainings, ego, order)
     methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
     executor = engine_options.make_engine(
         engine,
@@ -93,7 +106,7 @@ def sanity(
 
     methods = methods_called(list(SANITY))
     settings = WorldSettings(road=road, actions="lateral")
-    policies = _policies(methods, settings, policy, None, ego, 0, 1)
+    policies = _policies(methods, settings, policy, None, ego, None)
     executor = engine_options.make_engine(
         engine,
         workers=workers,
@@ -120,8 +133,7 @@ def _policies(
     policy: Path | None,
     trainings: Path | None,
     egos: list[str],
-    steps: int,
-    seeds: int,
+    order: TrainingOrder | None,
 ) -> dict[str, list[Path]]:
     """Policy files by training name and planner; methods whose policy cannot be had are left out."""
     from giveway.generate.policies import POLICY_FILE, shipped_file
@@ -136,36 +148,36 @@ def _policies(
             if name == "full" and (policy is not None or trainings is None):
                 path = shipped_file(ego) if policy is None else policy
                 found[key] = [path / POLICY_FILE if path.is_dir() else path]
-            elif trainings is not None:
-                folders = [trainings / f"{name}-{ego.replace(':', '-')}-{n}" for n in range(seeds)]
-                found[key] = [_trained(method, settings, folder, ego, steps, n) for n, folder in enumerate(folders)]
+            elif trainings is not None and order is not None:
+                found[key] = [_train(method, settings, trainings, ego, order, n) for n in range(order.seeds)]
     return found
 
 
-def _trained(method: Method, settings: WorldSettings, folder: Path, ego: str, steps: int, seed: int) -> Path:
-    from dataclasses import replace
+def _order(
+    methods: Sequence[Method], steps: int, seeds: int, worlds: int, settings: list[str], weights: list[str]
+) -> TrainingOrder:
+    """How to train; whatever is wrong with it is said before the first training."""
+    from giveway.generate.evaluation.trainings import TrainingOrder
 
-    from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
-    from giveway.generate.learning.config import LearningConfig
-    from giveway.generate.learning.session import TrainingPlan, run_training
-    from giveway.generate.policies import POLICY_FILE, world_name
-    from giveway.generate.worlds import Worlds
-
-    world = replace(settings, ego=ego, **method.world)
-    worlds = Worlds(world, n_worlds=32)
-    typer.echo(f"training {folder.name}", err=True)
-    run_training(
-        worlds,
-        LearningConfig.of(method.learning),
-        TrainingPlan(steps=steps, score=SCORE, settings={"world": world.as_dict()}),
-        folder,
-        seed=seed,
-        world=world_name(world),
-        made={"world": world.as_dict(), "method": method.name},
-        evaluate=policy_evaluation(world, seed=seed),
+    order = TrainingOrder(
+        steps=steps,
+        seeds=seeds,
+        worlds=worlds,
+        learning=named_values(settings, "--train-set", "gamma=0.95"),
+        weights=reward_weights(weights, "--train-weight"),
     )
-    worlds.close()
-    return folder / POLICY_FILE
+    for method in methods:
+        order.config(method)
+    return order
+
+
+def _train(method: Method, settings: WorldSettings, trainings: Path, ego: str, order: TrainingOrder, seed: int) -> Path:
+    from giveway.generate.evaluation.trainings import folder_of, trained
+
+    folder = folder_of(method, trainings, ego, seed)
+    typer.echo(f"training {folder.name}", err=True)
+    with training_line(order.steps) as (on_tick, on_round):
+        return trained(method, settings, folder, order, ego=ego, seed=seed, on_tick=on_tick, on_round=on_round)
 
 
 def _run(

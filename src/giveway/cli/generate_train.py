@@ -48,7 +48,8 @@ def train(
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     config, run = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
     from giveway.generate.campaign.cutting_in import CutInDriver
-    from giveway.generate.evaluation.training_measures import SCORE, policy_evaluation
+    from giveway.generate.evaluation.methods import SCORE
+    from giveway.generate.evaluation.training_measures import policy_evaluation
     from giveway.generate.learning.session import TrainingPlan
     from giveway.generate.policies import world_name
     from giveway.generate.worlds import Worlds, WorldSettings

@@ -9,6 +9,9 @@ from typing import Any
 
 from giveway.core.errors import UnknownNameError
 
+SCORE = "net_rate"
+"""Measure by which the best policy of a training is picked: failures that count minus all other failures."""
+
 
 def _none() -> Mapping[str, Any]:
     return MappingProxyType({})
@@ -26,6 +29,7 @@ class Method:
         perturb: adaptive random testing near the ego.
         learning: settings of learning that differ from the default, for a policy.
         world: settings of the worlds that differ from the default.
+        score: measure of the evaluation during training that picks the policy; its mean return if empty.
     """
 
     name: str
@@ -35,6 +39,7 @@ class Method:
     perturb: bool = False
     learning: Mapping[str, Any] = field(default_factory=_none)
     world: Mapping[str, Any] = field(default_factory=_none)
+    score: str = SCORE
 
     @property
     def is_trained(self) -> bool:
@@ -81,7 +86,13 @@ METHODS = {
             driver="policy",
             world={"cars": 1, "traffic": 2},
         ),
-        Method(name="legacy", title="published reward, random scenes", driver="policy", world={"reward": "legacy"}),
+        Method(
+            name="legacy",
+            title="published reward, random scenes",
+            driver="policy",
+            world={"reward": "legacy"},
+            score="",
+        ),
     )
 }
 """All methods by name."""

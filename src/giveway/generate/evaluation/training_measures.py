@@ -8,13 +8,12 @@ from giveway.core.seeds import seed_for
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver
 from giveway.generate.campaign.driving import drive_scenes
 from giveway.generate.evaluation.measures import effect, plausibility
+from giveway.generate.evaluation.methods import SCORE
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.learning.policy import Policy
 from giveway.generate.worlds import Worlds, WorldSettings
 
 EPISODES = 128
-SCORE = "net_rate"
-"""Measure by which the best policy of a training is picked: failures that count minus all other failures."""
 
 
 def policy_evaluation(

@@ -1,0 +1,101 @@
+"""The trainings that the learned methods of a comparison need, made where they are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from giveway.generate.campaign.cutting_in import CutInDriver
+from giveway.generate.environment.arrays import RewardWeights
+from giveway.generate.evaluation.methods import Method
+from giveway.generate.evaluation.training_measures import policy_evaluation
+from giveway.generate.learning.config import LearningConfig
+from giveway.generate.learning.session import TrainingPlan, run_training
+from giveway.generate.policies import POLICY_FILE, world_name
+from giveway.generate.worlds import Worlds, WorldSettings
+
+if TYPE_CHECKING:
+    from giveway.generate.learning.training import RoundReport, Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingOrder:
+    """How every method is trained, so that nothing but the method differs.
+
+    Attributes:
+        steps: environment steps of each training.
+        seeds: trainings per method and planner.
+        worlds: stepped together.
+        learning: settings of learning; those of the method go before.
+        weights: of the full reward.
+    """
+
+    steps: int = 100_000
+    seeds: int = 1
+    worlds: int = 32
+    learning: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    weights: RewardWeights = field(default_factory=RewardWeights)
+
+    def config(self, method: Method) -> LearningConfig:
+        """Settings of learning for a method.
+
+        Raises:
+            UnknownNameError: a setting that does not exist.
+            ConfigError: a value out of range.
+        """
+        return LearningConfig.of({**self.learning, **method.learning}, where="--train-set")
+
+
+def folder_of(method: Method, trainings: Path, ego: str, seed: int) -> Path:
+    """Where the training of a method is looked for."""
+    return trainings / f"{method.policy_name}-{ego.replace(':', '-')}-{seed}"
+
+
+def trained(
+    method: Method,
+    settings: WorldSettings,
+    folder: Path,
+    order: TrainingOrder,
+    *,
+    ego: str,
+    seed: int,
+    on_tick: Callable[[Tick], None] | None = None,
+    on_round: Callable[[RoundReport], None] | None = None,
+) -> Path:
+    """The policy file of a training, finished now if it was not.
+
+    Args:
+        method: what to train.
+        settings: of the worlds of the comparison.
+        folder: see :func:`folder_of`.
+        order: how to train.
+        ego: planner to train against.
+        seed: of the training.
+        on_tick: told after every step.
+        on_round: told after every round.
+
+    Raises:
+        ConfigError: the folder holds another training.
+    """
+    config = order.config(method)
+    world = replace(settings, ego=ego, weights=order.weights, **method.world)
+    worlds = Worlds(world, n_worlds=order.worlds)
+    try:
+        run_training(
+            worlds,
+            config,
+            TrainingPlan(steps=order.steps, score=method.score, settings={"world": world.as_dict()}),
+            folder,
+            seed=seed,
+            world=world_name(world),
+            made={"world": world.as_dict(), "method": method.name},
+            evaluate=policy_evaluation(world, seed=seed),
+            demonstrator=CutInDriver() if config.warm_steps else None,
+            on_tick=on_tick,
+            on_round=on_round,
+        )
+    finally:
+        worlds.close()
+    return folder / POLICY_FILE

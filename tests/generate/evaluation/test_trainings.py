@@ -1,0 +1,92 @@
+"""Learned methods of a comparison are trained where a training is missing, all in the same way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from giveway.cli.main import run as giveway
+from giveway.core.errors import ConfigError
+from giveway.generate.evaluation.methods import METHODS
+from giveway.generate.evaluation.trainings import TrainingOrder, folder_of, trained
+from giveway.generate.policies import open_policy
+from giveway.generate.worlds import WorldSettings
+
+SMALL = ["--train-steps", "300", "--train-worlds", "4", "--train-set", "hidden=[8,8]", "--train-set", "batch=8"]
+BENCH = ["generate", "bench", "--ego", "idm", "--seeds", "2", "--budget", "10", "--workers", "1", "--json"]
+
+
+def bench(capsys, *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        giveway([*BENCH, *(str(a) for a in arguments)])
+    said = capsys.readouterr()
+    return int(stop.value.code or 0), said.out, said.err
+
+
+def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Path) -> None:
+    methods = [word for name in ("independent", "single") for word in ("--method", name)]
+    order = [*methods, "--trainings", tmp_path / "T", *SMALL, "--train-seeds", 2, "--out", tmp_path / "B"]
+    code, out, err = bench(capsys, *order)
+    assert code == 0, err
+    found = json.loads(out)
+    assert {name: len(runs) for name, runs in found["values"]["idm"].items()} == {
+        "independent": 2,
+        "single": 2,
+    }
+    folders = {p.name for p in (tmp_path / "T").iterdir()}
+    assert folders == {folder_of(METHODS[m], Path(), "idm", n).name for m in methods[1::2] for n in (0, 1)}
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "T").rglob("policy.safetensors")}
+    assert len(stamps) == 4
+    again = bench(capsys, *order)
+    assert (again[0], json.loads(again[1])) == (0, found)
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
+
+    code, _, err = bench(capsys, *order, "--train-set", "gamma=0.5")
+    assert code == 2
+    assert "another training" in err or "other settings" in err, err
+
+
+def test_an_order_holds_for_all_methods_but_for_what_makes_the_method(tmp_path: Path) -> None:
+    order = TrainingOrder(learning={"centralized": True, "gamma": 0.9})
+    assert order.config(METHODS["independent"]).centralized is False
+    assert order.config(METHODS["legacy"]).centralized is True
+    assert order.config(METHODS["independent"]).gamma == 0.9
+
+
+def test_the_published_reward_judges_itself() -> None:
+    assert METHODS["legacy"].score == "", "by its own return, not by failures that count"
+    assert METHODS["independent"].score == METHODS["policy"].score == "net_rate"
+
+
+def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> None:
+    order = TrainingOrder(
+        steps=400, worlds=4, learning={"hidden": [8, 8], "batch": 8, "warm_steps": 200, "clone_updates": 20}
+    )
+    path = trained(
+        METHODS["single"], WorldSettings(road="straight", actions="lateral"), tmp_path, order, ego="idm", seed=0
+    )
+    assert open_policy(path, ego="idm").info.cars == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (["--train-set", "gama=1"], "unknown learning setting 'gama'"),
+        (["--train-set", "gamma"], "NAME=VALUE"),
+        (["--train-set", "gamma=7"], "--train-set gamma"),
+        (["--train-weight", "fun=1"], "unknown weight of the reward 'fun'"),
+        (["--train-weight", "terminal_scale=much"], "--train-weight terminal_scale"),
+    ],
+)
+def test_nonsense_is_said_before_the_first_training(capsys, tmp_path: Path, option: list[str], words: str) -> None:
+    code, _, err = bench(capsys, "--method", "policy", "--trainings", tmp_path / "T", *option, "--out", tmp_path / "B")
+    assert code == 2
+    assert words in err
+    assert not (tmp_path / "T").exists()
+
+
+def test_an_order_out_of_range_is_an_error_of_the_user() -> None:
+    with pytest.raises(ConfigError):
+        TrainingOrder(learning={"gamma": 2.0}).config(METHODS["policy"])
