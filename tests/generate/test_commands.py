@@ -205,6 +205,7 @@ def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
         (["generate", "train", "--cars", "0", "--out", "X"], "number of learning cars"),
         (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown learning setting"),
         (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
+        (["generate", "train", "--prior", "nothing_here", "--out", "X"], "not a naturalness prior"),
         (["generate", "bench", "--method", "magic", "--out", "X"], "unknown method"),
         (["generate", "report", "nothing_here"], "no result store"),
     ],

@@ -37,6 +37,9 @@ def train(
     ),
     setting: list[str] = typer.Option([], "--set", help="Learning setting NAME=VALUE; may be repeated."),
     weight: list[str] = typer.Option([], "--weight", help="Weight of the reward NAME=VALUE; may be repeated."),
+    prior: Path | None = typer.Option(
+        None, "--prior", help="How people drive, a file of 'giveway generate prior'; the shipped one without it."
+    ),
     keep_replay: bool = typer.Option(False, "--keep-replay", help="Keep the replay, so that it can be extended later."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     max_rounds: int | None = typer.Option(None, "--max-rounds", min=1, help="Stop after so many rounds now."),
@@ -63,7 +66,7 @@ def train(
             "the scripted car needs lateral actions", where="--warm-steps", found=actions, hint="--actions lateral"
         )
     kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": reward_weights(weight)}
-    settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, **kind)
+    settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, prior=prior, **kind)
     made = Worlds(settings, n_worlds=worlds)
     plan = TrainingPlan(
         steps=steps,

@@ -141,8 +141,8 @@ def load_prior(path: Path | None = None) -> Naturalness:
         FileFormatError: a file that is not a prior.
     """
     where = str(path) if path else "shipped prior"
-    text = path.read_text() if path else files("giveway.generate").joinpath("prior.json").read_text()
     try:
+        text = path.read_text() if path else files("giveway.generate").joinpath("prior.json").read_text()
         raw = json.loads(text)
         table = np.array(raw["log_density"], dtype=np.float64)
         ranges = np.array(raw["ranges"], dtype=np.float64)
@@ -155,7 +155,7 @@ def load_prior(path: Path | None = None) -> Naturalness:
             median=float(raw["median"]),
             typical_headway=float(raw["typical_headway"]),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileFormatError(
             "this is not a naturalness prior",
             where=where,

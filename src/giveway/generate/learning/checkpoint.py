@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError
@@ -126,6 +126,15 @@ def write_checkpoint(
     return new
 
 
+def _leaves(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Names such as ``world.weights.escape`` and their values."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(cast("Mapping[str, Any]", value), f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
 def read_saved(folder: Path, settings: Mapping[str, Any] | None = None) -> Saved | None:
     """What is there; None for a new folder.
 
@@ -142,8 +151,8 @@ def read_saved(folder: Path, settings: Mapping[str, Any] | None = None) -> Saved
         return None
     there = document["settings"]
     if settings is not None and there != settings:
-        names = sorted({*there, *settings})
-        odd = [f"{n} = {there.get(n)} (asked for {settings.get(n)})" for n in names if there.get(n) != settings.get(n)]
+        old, new = dict(_leaves(there)), dict(_leaves(settings))
+        odd = [f"{n} = {old.get(n)} (asked for {new.get(n)})" for n in sorted({*old, *new}) if old.get(n) != new.get(n)]
         raise ConfigError(
             "the folder holds a training with other settings",
             where=folder,
