@@ -1,5 +1,6 @@
 import copy
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -153,14 +154,59 @@ def test_targets_follow_by_the_rate_tau():
 
 def test_gradients_are_clipped_per_car():
     ours = learner()
-    moved = []
-    ours.actor.adam.step = lambda: moved.append(ours.actor.theta.grad.clone())
-    gradient = torch.ones_like(ours.actor.theta)
+    gradient = ours.actor.gradient
+    gradient.fill_(1.0)
     gradient[1] *= 1e-6
-    ours.actor.descend(gradient)
-    norms = torch.linalg.vector_norm(moved[0], dim=1)
+    ours.actor.clip_gradient()
+    norms = torch.linalg.vector_norm(gradient, dim=1)
     assert norms[0] == pytest.approx(0.5, rel=1e-4)
-    assert torch.equal(moved[0][1], gradient[1])
+    assert torch.equal(gradient[1], torch.full_like(gradient[1], 1e-6))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("centralized", [True, False])
+@pytest.mark.parametrize(("algorithm", "imitated"), [("maddpg", False), ("matd3", False), ("matd3", True)])
+def test_written_out_gradients_are_those_of_autograd(algorithm, centralized, shared, imitated):
+    ours = learner(algorithm=algorithm, centralized=centralized, shared_actor=shared, imitation=0.7)
+    ours.updates = 1
+    seen = {}
+    ours.critic.descend = lambda: seen.update(critic=ours.critic.gradient.clone())
+    ours.actor.descend = lambda: seen.update(actor=ours.actor.gradient.clone())
+    batch = random_batch(SHAPE)
+    batch.active[:5, 2] = 0.0
+    g = torch.Generator().manual_seed(3)
+    shown = SimpleNamespace(
+        seen=torch.randn(9, 3, SHAPE.observation, generator=g), shown=torch.rand(9, 3, SHAPE.action, generator=g)
+    )
+    target = ours.critic.target.clone()
+    ours.update(batch, torch.Generator().manual_seed(0), shown if imitated else None)
+
+    critics, copies = ours.critic.network, ours.config.num_critics
+    weight = (batch.active / batch.active.sum(dim=0)).T
+    with torch.no_grad():
+        following = ours.act(batch.next_observations)  # nobody has moved: actors and their targets are the same
+        if algorithm == "matd3":
+            noise = torch.randn(following.shape, generator=torch.Generator().manual_seed(0)) * ours.config.target_noise
+            clip = ours.config.target_noise_clip
+            following = (following + noise.clamp(-clip, clip)).clamp(-1, 1)
+        after = critics.apply(ours._inputs(batch.next_observations, following.transpose(0, 1)), target)
+        y = batch.rewards.T + batch.discounts.T * after.reshape(copies, 3, -1).amin(dim=0)
+    q = critics.apply(ours._inputs(batch.observations, batch.actions), ours.critic.theta).reshape(copies, 3, -1)
+    (expected,) = torch.autograd.grad((((q - y) ** 2) * weight).sum(), ours.critic.theta)
+    torch.testing.assert_close(seen["critic"], expected)
+
+    mu, values = ours.act(batch.observations), []
+    for i in range(3):
+        actions = batch.actions.clone()
+        actions[:, i] = mu[i]
+        values.append(critics.apply(ours._inputs(batch.observations, actions), ours.critic.theta.detach())[i, :, 0])
+    value = torch.stack(values)
+    loss = -(value * weight).sum()
+    if imitated:
+        loss = -((value * weight).sum(dim=1) / value.detach().abs().mean(dim=1)).sum()
+        loss = loss + 0.7 * ((ours.act(shown.seen) - shown.shown.transpose(0, 1)) ** 2).mean(dim=(1, 2)).sum()
+    (expected,) = torch.autograd.grad(loss, ours.actor.theta)
+    torch.testing.assert_close(seen["actor"], expected)
 
 
 def test_a_car_that_is_out_does_not_pull_at_its_critic():

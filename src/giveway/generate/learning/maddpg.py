@@ -60,19 +60,20 @@ class MultiAgentLearner:
         self.actor = Learner(actor, rate=config.actor_rate, tau=config.tau, clip=config.grad_clip)
         self.critic = Learner(critic, rate=config.critic_rate, tau=config.tau, clip=config.grad_clip)
         self.updates = 0
-        self._own = torch.eye(k)[:, None, :, None]
 
-    def act(self, observations: Tensor, theta: Tensor | None = None) -> Tensor:
-        """(k, B, a) actions in (-1, 1) for observations (B, k, o)."""
+    def act(self, observations: Tensor) -> Tensor:
+        """(k, B, a) actions in (-1, 1) for observations (B, k, o); autograd may look on."""
+        out = self.actor.network.apply(self._seen_by_actors(observations), self.actor.theta)
+        return torch.tanh(out).reshape(self.shape.cars, len(observations), -1)
+
+    def _seen_by_actors(self, observations: Tensor) -> Tensor:
+        """(k, B, o), or (1, k B, o + k) for an actor that all cars share."""
         x = observations.transpose(0, 1)
-        network = self.actor.network
-        weights = self.actor.theta if theta is None else theta
         if not self.config.shared_actor:
-            return torch.tanh(network.apply(x, weights))
+            return x
         k, b = x.shape[0], x.shape[1]
         who = torch.eye(k)[:, None, :].expand(k, b, k)
-        out = network.apply(torch.cat([x, who], dim=2).reshape(1, k * b, -1), weights)
-        return torch.tanh(out).reshape(k, b, -1)
+        return torch.cat([x, who], dim=2).reshape(1, k * b, -1)
 
     @property
     def updates_actors_next(self) -> bool:
@@ -81,6 +82,7 @@ class MultiAgentLearner:
         waits = self.config.algorithm == "matd3" and following % self.config.policy_delay
         return following > self.config.critic_first and not waits
 
+    @torch.no_grad()
     def update(self, batch: Batch, generator: torch.Generator, shown: Demonstrations | None = None) -> Losses:
         """One update of the critics, and of actors and targets when it is their turn."""
         actors_too = self.updates_actors_next
@@ -98,46 +100,62 @@ class MultiAgentLearner:
         return Losses(critic=critic_loss, value=value)
 
     def _update_critics(self, batch: Batch, weight: Tensor, generator: torch.Generator) -> Tensor:
-        config, network = self.config, self.critic.network
-        with torch.no_grad():
-            actions = self.act(batch.next_observations, self.actor.target)
-            if config.algorithm == "matd3":
-                noise = torch.randn(actions.shape, generator=generator) * config.target_noise
-                actions = (actions + noise.clamp_(-config.target_noise_clip, config.target_noise_clip)).clamp_(-1, 1)
-            x = self._inputs(batch.next_observations, actions.transpose(0, 1))
-            after = self._paired(network.apply(x, self.critic.target)).amin(dim=0)
-            target = batch.rewards.T + batch.discounts.T * after
-        q = self._paired(network.apply(self._inputs(batch.observations, batch.actions), self.critic.theta))
-        losses = ((q - target) ** 2 * weight.T).sum(dim=2)
-        (gradient,) = torch.autograd.grad(losses.sum(), self.critic.theta)
-        self.critic.descend(gradient)
-        return losses.detach().mean(dim=0)
+        config, critic = self.config, self.critic
+        seen = self._seen_by_actors(batch.next_observations)
+        actions = self.actor.network.forward(seen, self.actor.target_layers)[-1].tanh_()
+        actions = actions.reshape(self.shape.cars, len(batch.rewards), -1)
+        if config.algorithm == "matd3":
+            noise = torch.randn(actions.shape, generator=generator) * config.target_noise
+            actions = (actions + noise.clamp_(-config.target_noise_clip, config.target_noise_clip)).clamp_(-1, 1)
+        x = self._inputs(batch.next_observations, actions.transpose(0, 1))
+        after = self._paired(critic.network.forward(x, critic.target_layers)[-1]).amin(dim=0)
+        values = critic.network.forward(self._inputs(batch.observations, batch.actions), critic.layers)
+        error = self._paired(values[-1]) - (batch.rewards.T + batch.discounts.T * after)
+        into_q = weight.T * (2 * error)
+        critic.network.backward(values, critic.layers, into_q.reshape(values[-1].shape), critic.gradient_layers)
+        critic.descend()
+        return (error**2 * weight.T).sum(dim=2).mean(dim=0)
 
     def _update_actors(self, batch: Batch, weight: Tensor, shown: Demonstrations | None = None) -> Tensor:
-        q = self._values_of_own(batch.observations, batch.actions, self.act(batch.observations))
-        values = (q * weight.T).sum(dim=1)
-        loss = -values.sum()
+        k, b = self.shape.cars, len(batch.rewards)
+        actor, critics = self.actor, [(weights[:k], bias[:k]) for weights, bias in self.critic.layers]
+        layers = actor.network.forward(self._seen_by_actors(batch.observations), actor.layers)
+        own = layers[-1].tanh_()
+        judged = self.critic.network.forward(
+            self._with_own(batch.observations, batch.actions, own.reshape(k, b, -1)), critics
+        )
+        q = judged[-1][..., 0]
+        into_q = -weight.T
         if shown is not None:
-            loss = -(values / q.detach().abs().mean(dim=1).clamp(min=1e-6)).sum()
-            loss = loss + self.config.imitation * self._distance_to(shown)
-        (gradient,) = torch.autograd.grad(loss, self.actor.theta)
-        self.actor.descend(gradient)
-        return values.detach()
-
-    def _values_of_own(self, observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
-        """(k, B) what critic i says of all actions (B, k, a) with car i's replaced by ``own[i]`` (B, a)."""
-        k = self.shape.cars
+            into_q = into_q / q.abs().mean(dim=1, keepdim=True).clamp(min=1e-6)
+        first = (k if self.config.centralized else 1) * self.shape.observation
+        slope = self.critic.network.sensitivity(judged, critics, into_q[..., None], first)
         if self.config.centralized:
-            joint = actions[None] * (1 - self._own) + own[:, :, None] * self._own
-            flat = observations.flatten(1)
-            x = torch.cat([flat[None].expand(k, *flat.shape), joint.flatten(2)], dim=2)
-        else:
-            x = torch.cat([observations.transpose(0, 1), own], dim=2)
-        return self.critic.network.apply(x, self.critic.theta.detach()[:k])[..., 0]
+            slope = slope.reshape(k, b, k, -1).diagonal(dim1=0, dim2=2).permute(2, 0, 1)
+        into_own = torch.ops.aten.tanh_backward(slope.reshape(own.shape), own)
+        actor.network.backward(layers, actor.layers, into_own, actor.gradient_layers)
+        if shown is not None:
+            self._towards(shown)
+        actor.descend()
+        return (q * weight.T).sum(dim=1)
 
-    def _distance_to(self, shown: Demonstrations) -> Tensor:
-        """Mean squared distance to the demonstrated actions, summed over cars."""
-        return ((self.act(shown.seen) - shown.shown.transpose(0, 1)) ** 2).mean(dim=(1, 2)).sum()
+    def _with_own(self, observations: Tensor, actions: Tensor, own: Tensor) -> Tensor:
+        """(k, B, in) what critic i sees if car i's action in (B, k, a) is replaced by ``own[i]`` (B, a)."""
+        if not self.config.centralized:
+            return torch.cat([observations.transpose(0, 1), own], dim=2)
+        k, b, a = own.shape
+        seen = torch.cat([observations.flatten(1), actions.flatten(1)], dim=1).expand(k, b, -1).clone()
+        seen[:, :, -k * a :].unflatten(2, (k, a)).diagonal(dim1=0, dim2=2).copy_(own.permute(1, 2, 0))
+        return seen
+
+    def _towards(self, shown: Demonstrations) -> None:
+        """Add the gradient of the mean squared distance to the demonstrated actions, summed over cars."""
+        actor, wanted = self.actor, shown.shown.transpose(0, 1)
+        layers = actor.network.forward(self._seen_by_actors(shown.seen), actor.layers)
+        acted = layers[-1].tanh_()
+        into = (acted.reshape(wanted.shape) - wanted) * (2 * self.config.imitation / wanted[0].numel())
+        into = torch.ops.aten.tanh_backward(into.reshape(acted.shape), acted)
+        actor.network.backward(layers, actor.layers, into, actor.gradient_layers)
 
     def _inputs(self, observations: Tensor, actions: Tensor) -> Tensor:
         """(c k, B, in) what each critic sees, from (B, k, o) and (B, k, a)."""
