@@ -1,9 +1,10 @@
 """Whole training in steps/s including updates: ours against MADDPG of BenchMARL on a VMAS task with as many cars.
 
 Both train three cars with networks of 2 x 128, batches of 256, one update per ten environment steps, 32 worlds, on one
-thread. Ours drives cars around an IDM ego on the straight road; BenchMARL runs VMAS navigation. Rates are per CPU
-second of the process, because machines are shared; wall times are printed beside them. Start-up and compilation are not
-counted.
+thread. Ours drives cars around an IDM ego on the straight road, 32 observed numbers per car; BenchMARL runs VMAS tasks:
+dispersion with nine places, where an agent observes 31 numbers and the networks are therefore as large as ours, and
+navigation, 18 numbers. Rates are per CPU second of the process, because machines are shared; wall times are printed
+beside them. Start-up and compilation are not counted.
 
     python benchmarks/generate_training.py --peer-python /path/to/venv/bin/python
 
@@ -31,7 +32,8 @@ from benchmarl.environments import VmasTask
 from benchmarl.experiment import Callback, Experiment, ExperimentConfig
 from benchmarl.models.mlp import MlpConfig
 
-frames, cars, worlds, batch, every, folder = [*map(int, sys.argv[1:6]), sys.argv[6]]
+frames, cars, worlds, batch, every = map(int, sys.argv[1:6])
+name, changes, folder = sys.argv[6], json.loads(sys.argv[7]), sys.argv[8]
 per_batch = worlds * 10
 config = ExperimentConfig.get_from_yaml()
 config.off_policy_collected_frames_per_batch = per_batch
@@ -44,8 +46,8 @@ config.evaluation, config.render, config.loggers, config.create_json = False, Fa
 config.save_folder = folder
 algorithm = MaddpgConfig.get_from_yaml()
 algorithm.share_param_critic = False
-task = VmasTask.NAVIGATION.get_from_yaml()
-task.config = {**task.config, "n_agents": cars}
+task = getattr(VmasTask, name.upper()).get_from_yaml()
+task.config = {**task.config, "n_agents": cars, **changes}
 model = MlpConfig(num_cells=[128, 128], activation_class=torch.nn.ReLU, layer_class=torch.nn.Linear)
 
 class Clock(Callback):
@@ -59,8 +61,10 @@ experiment = Experiment(task, algorithm, model, seed=0, config=config, critic_mo
 experiment.run()
 wall, cpu = time.perf_counter() - clock.started[0], time.process_time() - clock.started[1]
 done = experiment.total_frames - per_batch
-print(json.dumps({"steps": done, "cpu_s": cpu, "wall_s": wall}))
+seen = list(experiment.observation_spec["agents", "observation"].shape)[-1]
+print(json.dumps({"steps": done, "cpu_s": cpu, "wall_s": wall, "observed": seen}))
 """
+TASKS = {"dispersion": {"n_food": 9}, "navigation": {}}
 
 
 def ours(steps: int, threads: int) -> dict[str, float]:
@@ -81,16 +85,16 @@ def ours(steps: int, threads: int) -> dict[str, float]:
         report = training.run_round(steps)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     done = report.steps - 2000
-    return {"steps": done, "cpu_s": cpu, "wall_s": wall}
+    return {"steps": done, "cpu_s": cpu, "wall_s": wall, "observed": worlds.observation_size}
 
 
-def peer(python: str, frames: int) -> dict[str, float]:
+def peer(python: str, frames: int, task: str) -> dict[str, float]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = [str(n) for n in (frames, CARS, WORLDS, BATCH, EVERY)]
         done = subprocess.run(
-            [python, "-c", PEER, *arguments, folder],
+            [python, "-c", PEER, *arguments, task, json.dumps(TASKS[task]), folder],
             capture_output=True,
             text=True,
             check=False,
@@ -130,10 +134,11 @@ def main() -> None:
     if args.threads:
         document["two_threads"] = rates(ours(args.steps // 2, 2))
     if args.peer_python:
-        theirs = rates(peer(args.peer_python, args.peer_frames))
-        document["benchmarl"] = theirs
-        document["ratio_cpu"] = mine["steps_per_cpu_s"] / theirs["steps_per_cpu_s"]
-        document["ratio_wall"] = mine["steps_per_wall_s"] / theirs["steps_per_wall_s"]
+        found = {task: rates(peer(args.peer_python, args.peer_frames, task)) for task in TASKS}
+        document["benchmarl"] = found
+        for way in ("cpu", "wall"):
+            name = f"steps_per_{way}_s"
+            document[f"ratio_{way}"] = {task: mine[name] / theirs[name] for task, theirs in found.items()}
     print(json.dumps(document, indent=1))
 
 
