@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-EVALUATIONS = (210, 360, 700, 1500)
+EVALUATIONS = (210, 360, 700, 900, 1500)
 SECONDS = (10, 20, 40, 80, 160)
 NAMES = {
     "bayes": "Sobol + expected improvement (published)",
@@ -115,7 +115,7 @@ def draw(runs: list[Run], file: Path) -> None:
     low = min(float(r.best[-1]) for r in runs)
     high = float(np.median([r.after(r.done, 50) for r in runs]))
     axes[0].set_ylim(low - 0.05 * (high - low), high)
-    axes[1].legend(frameon=False)
+    axes[1].legend(framealpha=0.9)
     figure.savefig(file, dpi=110)
     pyplot.close(figure)
 

@@ -114,7 +114,7 @@ class Profile(BaseModel):
         default=None,
         ge=4,
         description="Evaluations per stage when a CM model is fitted, at least 4; half of them, at most 210, are Sobol "
-        "points. None leaves it to the optimizer: 360 (one stage) or 310 (each of two) published, else 1500 or 750.",
+        "points. None leaves it to the optimizer: 360 (one stage) or 310 (each of two) published, else 900 or 450.",
     )
 
     def with_switches(self, **switches: Any) -> Profile:

@@ -127,7 +127,7 @@ class Switches:
         box_fraction: width of the second stage's box as a part of the range: 1/4 as computed, 1/5 as printed.
     """
 
-    optimizer: str = "cma"
+    optimizer: str = "trust_region"
     step_count: Literal["integer", "float32"] = "integer"
     stage_winner: Literal["best", "logarithms"] = "best"
     spread_term: Literal["relative", "absolute"] = "relative"
