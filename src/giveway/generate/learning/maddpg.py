@@ -59,6 +59,7 @@ class MultiAgentLearner:
         critic = StackedNetwork(k * config.num_critics, (inputs, *config.hidden, 1), generator)
         self.actor = Learner(actor, rate=config.actor_rate, tau=config.tau, clip=config.grad_clip)
         self.critic = Learner(critic, rate=config.critic_rate, tau=config.tau, clip=config.grad_clip)
+        self._first_critics = [(weight[:k], bias[:k]) for weight, bias in self.critic.layers]
         self.updates = 0
 
     def act(self, observations: Tensor) -> Tensor:
@@ -82,7 +83,7 @@ class MultiAgentLearner:
         waits = self.config.algorithm == "matd3" and following % self.config.policy_delay
         return following > self.config.critic_first and not waits
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def update(self, batch: Batch, generator: torch.Generator, shown: Demonstrations | None = None) -> Losses:
         """One update of the critics, and of actors and targets when it is their turn."""
         actors_too = self.updates_actors_next
@@ -118,7 +119,7 @@ class MultiAgentLearner:
 
     def _update_actors(self, batch: Batch, weight: Tensor, shown: Demonstrations | None = None) -> Tensor:
         k, b = self.shape.cars, len(batch.rewards)
-        actor, critics = self.actor, [(weights[:k], bias[:k]) for weights, bias in self.critic.layers]
+        actor, critics = self.actor, self._first_critics
         layers = actor.network.forward(self._seen_by_actors(batch.observations), actor.layers)
         own = layers[-1].tanh_()
         judged = self.critic.network.forward(
