@@ -59,6 +59,11 @@ def sometimes(cell: Cell, context: CellContext) -> CellResult:
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
+    if mood == "kill-writing":
+        half = Path(context.settings["folder"]) / f".{cell.key}.json.1.2.tmp"
+        if not half.exists():
+            half.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
     if mood == "slow":
         time.sleep(60)
     if mood == "repairable" and not (Path(context.settings["folder"]) / "repaired").exists():

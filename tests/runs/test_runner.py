@@ -197,3 +197,17 @@ def test_what_killed_processes_left_behind_is_swept_by_the_next_run(tmp_path: Pa
     (tmp_path / "R" / "artifacts" / "cd" / ".cde.1.2.tmp").mkdir(parents=True)
     run(cells(1), function=DRAW, store=tmp_path / "R", executor=SerialExecutor())
     assert not list((tmp_path / "R").rglob(".*.tmp"))
+
+
+def test_a_worker_killed_while_writing_leaves_nothing_behind(tmp_path: Path, cells: Cells) -> None:
+    run(cells(1), function=DRAW, store=tmp_path / "R", executor=SerialExecutor())
+    folder = next((tmp_path / "R" / "cells").iterdir())
+    summary = run(
+        [Cell(kind="t", params={"mood": "kill-writing"})],
+        function="run_evaluations:sometimes",
+        store=tmp_path / "R",
+        executor=ProcessExecutor(num_workers=1),
+        settings={"folder": str(folder)},
+    )
+    assert summary.ok, summary.failures
+    assert not list((tmp_path / "R").rglob(".*.tmp"))

@@ -235,6 +235,7 @@ class _Session:
         )
         if self.obstacle is not None:
             raise _ended_early(*self.obstacle, summary)
+        self.store.sweep()
         self._write_provenance()
         self.store.refresh()
         read_index(self.store)
