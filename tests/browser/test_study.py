@@ -54,6 +54,15 @@ def wait_for_item(page, number: int) -> None:
     page.locator("#title", has_text=f" {number} of ").wait_for()
 
 
+def wait_until_saved(page) -> None:
+    """The next item is shown at once; an answer leaves the device's memory when the server has acknowledged it."""
+    for _ in range(600):  # the pages forbid what wait_for_function() needs when it has to look twice
+        if page.evaluate("localStorage.length") == 0:
+            return
+        page.wait_for_timeout(50)
+    pytest.fail("answers are still waiting")
+
+
 def is_check(page) -> bool:
     return page.locator("#instruction").is_visible()
 
@@ -175,6 +184,7 @@ def test_replays_are_counted(page, server, study) -> None:
     page.check("input[value='1']")
     page.click("#submit")
     wait_for_item(page, 2)
+    wait_until_saved(page)
     assert long_answers(study).filter(rater=code)["plays"].to_list() == [2]
 
 
@@ -186,6 +196,7 @@ def test_reload_in_the_middle_goes_on_at_the_same_place(page, server, study) -> 
     page.reload()
     wait_for_item(page, 2)
     assert page.locator("#progress").get_attribute("value") == "1"
+    wait_until_saved(page)
     assert ratings_of(study, code) == {0: 5}
 
 
@@ -197,6 +208,7 @@ def test_double_click_on_submit_saves_once(page, server, study) -> None:
     page.check("input[value='2']")
     page.dblclick("#submit")
     wait_for_item(page, 2)
+    wait_until_saved(page)
     assert ratings_of(study, code) == {0: 2}
 
 
@@ -211,6 +223,7 @@ def test_two_raters_at_once_do_not_disturb_each_other(browser, server, study) ->
             answer(page, number, rating)
     for page in pages:
         wait_for_item(page, 4)
+        wait_until_saved(page)
     assert [set(ratings_of(study, code).values()) for code in codes] == [{1}, {2}]
     for context in contexts:
         context.close()
@@ -225,12 +238,14 @@ def test_two_tabs_of_one_rater_never_save_twice(page, server, study) -> None:
         wait_for_item(tab, 1)
         play(tab)
     page.check("input[value='5']")
-    page.click("#submit")
+    with page.expect_response("**/api/answers"):
+        page.click("#submit")
     wait_for_item(page, 2)
     other.check("input[value='1']")
-    other.click("#submit")
+    with other.expect_response("**/api/answers") as refused:
+        other.click("#submit")
     wait_for_item(other, 2)
-    page.wait_for_timeout(200)
+    assert refused.value.status == 409
     assert ratings_of(study, code) == {0: 5}
 
 
@@ -260,7 +275,7 @@ def test_answers_wait_for_the_connection(page, server, study) -> None:
     wait_for_item(page, 1)
     play(page)
     page.check("input[value='4']")
-    page.wait_for_timeout(300)  # the clips that follow are fetched ahead
+    page.wait_for_load_state("networkidle")  # the clips that follow are fetched ahead
     page.context.set_offline(True)
     page.click("#submit")
     page.wait_for_selector("#notice:not([hidden])")
@@ -269,6 +284,7 @@ def test_answers_wait_for_the_connection(page, server, study) -> None:
     assert ratings_of(study, code) == {}
     page.context.set_offline(False)
     page.wait_for_selector("#notice", state="hidden")
+    wait_until_saved(page)
     assert ratings_of(study, code) == {0: 4}
 
 
@@ -284,8 +300,49 @@ def test_answers_given_offline_survive_a_reload(page, server, study) -> None:
     page.unroute("**/api/answers")
     page.reload()
     wait_for_item(page, 2)
-    page.wait_for_timeout(300)
+    wait_until_saved(page)
     assert ratings_of(study, code) == {0: 2}
+
+
+def test_an_answer_saved_while_the_session_is_asked_for_is_not_asked_again(page, server, study) -> None:
+    """After a reload the server lists the items, then saves the answer that waited, then the list arrives."""
+    page.add_init_script(
+        """
+        const send = window.fetch, signal = () => { let raise; return [new Promise((r) => { raise = r; }), raise]; };
+        const [listed, raiseListed] = signal(), [saved, raiseSaved] = signal();
+        const reloaded = performance.getEntriesByType("navigation")[0].type === "reload";
+        window.fetch = async (url, options) => {
+          if (url === "/api/answers" && !reloaded) throw new TypeError("no connection");
+          if (url === "/api/answers") await listed;
+          const response = await send(url, options);
+          if (url === "/api/session" && reloaded) { raiseListed(); await saved; }
+          // The queue hears of its answer before the page hears of the items.
+          if (url === "/api/answers") setTimeout(raiseSaved, 100);
+          return response;
+        };
+        """
+    )
+    start_rating(page, server, study)
+    code = rater_code(page)
+    wait_for_item(page, 1)
+    play(page)
+    page.check("input[value='2']")
+    page.click("#submit")
+    page.wait_for_selector("#notice:not([hidden])")
+    page.reload()
+    wait_for_item(page, 2)
+    assert ratings_of(study, code) == {0: 2}
+
+
+def test_the_notice_goes_when_the_items_could_be_fetched_after_all(page, server, study) -> None:
+    start_rating(page, server, study)
+    wait_for_item(page, 1)
+    page.route("**/api/session", lambda route: route.abort())
+    page.reload()
+    page.wait_for_selector("#notice:not([hidden])")
+    page.unroute("**/api/session")
+    wait_for_item(page, 1)
+    page.wait_for_selector("#notice", state="hidden")
 
 
 @pytest.mark.parametrize("width", [320, 390])

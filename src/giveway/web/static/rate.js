@@ -87,18 +87,20 @@ async function leave() {
 }
 
 async function load() {
+  // Taken before asking: an answer may be saved after the server made its list and before the list is here.
+  const given = queue.positions();
   let session;
   try {
     session = await getJson("/api/session");
   } catch (error) {
     byId("notice").hidden = false;
-    byId("notice").textContent = error.status === 401 ? texts.rate_lost : texts.rate_offline.replace("%n", queue.positions().size);
+    byId("notice").textContent = error.status === 401 ? texts.rate_lost : texts.rate_offline.replace("%n", given.size);
     if (error.status !== 401) setTimeout(load, 3000);
     return;
   }
-  const pending = queue.positions();
+  if (!given.size) byId("notice").hidden = true;
   total = session.total;
-  items = session.items.filter((item) => !pending.has(item.position));
+  items = session.items.filter((item) => !given.has(item.position));
   byId("progress").max = total;
   next();
 }
