@@ -123,6 +123,30 @@ def test_training_again_goes_on_or_says_why_not(capsys, trained):
     assert "replay was not kept" in err
 
 
+def test_a_warm_start_is_made_however_it_is_asked_for(capsys, tmp_path):
+    policies = []
+    for name, asked in (("option", ["--warm-steps", 200]), ("setting", ["--set", "warm_steps=200"]), ("none", [])):
+        document(
+            capsys,
+            "generate",
+            "train",
+            "--ego",
+            "idm",
+            "--out",
+            tmp_path / name,
+            "--steps",
+            240,
+            "--episode-steps",
+            40,
+            "--set",
+            "clone_updates=20",
+            *asked,
+            *SMALL,
+        )
+        policies.append(load_policy(tmp_path / name / "last.safetensors").fingerprint)
+    assert policies[0] == policies[1] != policies[2]
+
+
 def test_a_campaign_keeps_failures_and_their_flags(store):
     flags = json.loads((store / "cases" / "failures.json").read_text())
     assert len(flags) >= 3
@@ -205,6 +229,7 @@ def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
         (["generate", "train", "--cars", "0", "--out", "X"], "number of learning cars"),
         (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown learning setting"),
         (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
+        (["generate", "train", "--set", "warm_steps=9", "--actions", "steering", "--out", "X"], "needs lateral"),
         (["generate", "train", "--prior", "nothing_here", "--out", "X"], "not a naturalness prior"),
         (["generate", "bench", "--method", "magic", "--out", "X"], "unknown method"),
         (["generate", "report", "nothing_here"], "no result store"),

@@ -10,7 +10,7 @@ import typer
 from giveway.cli.output import print_json
 from giveway.cli.training_line import training_line
 from giveway.cli.training_options import named_values, reward_weights
-from giveway.core.errors import MissingDependencyError, UsageError
+from giveway.core.errors import MissingDependencyError
 
 
 def train(
@@ -49,49 +49,29 @@ def train(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
-    config, run = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
-    from giveway.generate.campaign.cutting_in import CutInDriver
+    config, train_cars = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
     from giveway.generate.evaluation.methods import SCORE
-    from giveway.generate.evaluation.training_measures import policy_evaluation
-    from giveway.generate.learning.session import TrainingPlan
-    from giveway.generate.policies import world_name
-    from giveway.generate.worlds import Worlds, WorldSettings
+    from giveway.generate.worlds import WorldSettings
 
-    if actions == "maneuvers":
-        raise UsageError(
-            "MADDPG here learns continuous actions", where="--actions", found=actions, hint="lateral or steering"
-        )
-    if warm_steps and actions != "lateral":
-        raise UsageError(
-            "the scripted car needs lateral actions", where="--warm-steps", found=actions, hint="--actions lateral"
-        )
     kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": reward_weights(weight)}
     settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, prior=prior, **kind)
-    made = Worlds(settings, n_worlds=worlds)
-    plan = TrainingPlan(
-        steps=steps,
-        round_steps=round_steps,
-        score=SCORE,
-        settings={"world": settings.as_dict()},
-        keep_replay=keep_replay,
-    )
     with training_line(steps) as (on_tick, on_round):
-        result = run(
-            made,
+        result = train_cars(
+            settings,
             config,
-            plan,
             out,
+            worlds=worlds,
+            steps=steps,
+            score=SCORE,
             seed=seed,
-            world=world_name(settings),
-            made={"world": settings.as_dict(), "algorithm": config.algorithm},
-            evaluate=policy_evaluation(settings, seed=seed),
-            demonstrator=CutInDriver() if warm_steps else None,
+            made={"algorithm": config.algorithm},
+            round_steps=round_steps,
+            keep_replay=keep_replay,
             on_tick=on_tick,
             on_round=on_round,
             max_rounds=max_rounds,
             max_hours=max_hours,
         )
-    made.close()
     best = next(r for r in result.history if r.round == result.best_round)
     if as_json:
         print_json(
@@ -114,7 +94,7 @@ def _prepare(algorithm: str, setting: list[str]) -> tuple[Any, Any]:
     values: dict[str, Any] = {"algorithm": algorithm, **named_values(setting, "--set", "gamma=0.95")}
     try:
         from giveway.generate.learning.config import LearningConfig
-        from giveway.generate.learning.session import run_training
+        from giveway.generate.training import train_cars
     except ImportError as error:
         raise MissingDependencyError("torch", extra="generate", purpose="training") from error
-    return LearningConfig.of(values, where="--set"), run_training
+    return LearningConfig.of(values, where="--set"), train_cars

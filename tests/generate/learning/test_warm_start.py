@@ -31,7 +31,7 @@ def chase(worlds, observations):
 
 
 def test_clones_drive_like_the_demonstrator():
-    training = Training(PursuitWorlds(8), CONFIG, seed=0, steps=5000)
+    training = Training(PursuitWorlds(8), CONFIG, seed=0, steps=5000, demonstrator=chase)
     error = warm_start(training, chase)
     assert error < 0.15
     assert training.steps == 2400

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.generate.campaign.cutting_in import CutInDriver
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import Method
-from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.learning.session import TrainingPlan, run_training
-from giveway.generate.policies import POLICY_FILE, world_name
-from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.generate.policies import POLICY_FILE
+from giveway.generate.training import train_cars
+from giveway.generate.worlds import WorldSettings
 
 if TYPE_CHECKING:
     from giveway.generate.learning.training import RoundReport, Tick
@@ -81,21 +79,16 @@ def trained(
     """
     config = order.config(method)
     world = replace(settings, ego=ego, weights=order.weights, **method.world)
-    worlds = Worlds(world, n_worlds=order.worlds)
-    try:
-        run_training(
-            worlds,
-            config,
-            TrainingPlan(steps=order.steps, score=method.score, settings={"world": world.as_dict()}),
-            folder,
-            seed=seed,
-            world=world_name(world),
-            made={"world": world.as_dict(), "method": method.name},
-            evaluate=policy_evaluation(world, seed=seed),
-            demonstrator=CutInDriver() if config.warm_steps else None,
-            on_tick=on_tick,
-            on_round=on_round,
-        )
-    finally:
-        worlds.close()
+    train_cars(
+        world,
+        config,
+        folder,
+        worlds=order.worlds,
+        steps=order.steps,
+        score=method.score,
+        seed=seed,
+        made={"method": method.name},
+        on_tick=on_tick,
+        on_round=on_round,
+    )
     return folder / POLICY_FILE

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from giveway.core.arrays import BoolArray, IntArray
+from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.demonstrations import Demonstrations
@@ -94,6 +95,9 @@ class Training:
         world: name and version of the observation, kept in the policy.
         made: further facts for the policy file.
         demonstrator: drives the first ``warm_steps`` steps.
+
+    Raises:
+        UsageError: a warm start without demonstrator.
     """
 
     def __init__(
@@ -107,6 +111,8 @@ class Training:
         made: Mapping[str, Any] | None = None,
         demonstrator: Demonstrator | None = None,
     ) -> None:
+        if config.warm_steps and demonstrator is None:
+            raise UsageError("a warm start needs somebody to imitate", where="warm_steps", found=config.warm_steps)
         self.demonstrator = demonstrator
         self.worlds, self.config, self.seed, self.world = worlds, config, seed, world
         self.made = dict(made or {})
@@ -139,7 +145,7 @@ class Training:
         """Advance by at least ``steps`` environment steps, in whole steps of all worlds."""
         began = time.monotonic()
         goal = self.steps + steps
-        if self.steps == 0 and self.config.warm_steps and self.demonstrator is not None:
+        if self.steps == 0 and self.demonstrator is not None and self.config.warm_steps:
             from giveway.generate.learning.warm_start import warm_start
 
             warm_start(self, self.demonstrator, on_tick)
