@@ -64,6 +64,10 @@ def sometimes(cell: Cell, context: CellContext) -> CellResult:
         if not half.exists():
             half.write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
+    if mood == "unspeakable":
+        raise ValueError("no file a\udcff.csv")  # as Python names files that are not in UTF-8
+    if mood == "brief":
+        time.sleep(0.03)
     if mood == "slow":
         time.sleep(60)
     if mood == "repairable" and not (Path(context.settings["folder"]) / "repaired").exists():

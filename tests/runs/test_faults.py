@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import signal
@@ -16,6 +17,8 @@ import pytest
 
 from giveway.core.errors import StoreError
 from giveway.runs import Cell, ProcessExecutor, SerialExecutor, Store, read_index, run, status
+from giveway.runs.executor import Job
+from giveway.runs.lane import Lane, Limits
 
 Cells = Callable[..., list[Cell]]
 Contents = Callable[[Path], dict[str, str]]
@@ -103,6 +106,31 @@ def test_a_cell_that_kills_its_worker_is_marked_and_costs_no_other_cell(tmp_path
     assert failure.error == "WorkerDied"
     assert failure.cell.params["mood"] == "kill"
     assert failure.attempts == 2
+
+
+def test_limits_hold_while_other_workers_keep_finishing(tmp_path: Path) -> None:
+    todo = [Cell(kind="t", params={"mood": "slow"})]
+    todo += [Cell(kind="t", params={"mood": "brief", "i": i}) for i in range(150)]
+    executor = ProcessExecutor(num_workers=2, time_limit_s=1.0)
+    run(todo, function=SOMETIMES, store=tmp_path / "R", executor=executor)
+    lines = next((tmp_path / "R" / "runs").glob("*.jsonl")).read_text().splitlines()
+    order = [json.loads(line)["status"] for line in lines]
+    assert order.count("failed") == 1
+    assert order.index("failed") < len(order) - 30
+
+
+def test_a_limit_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that was given back after the look does not turn a reason into another one."""
+    used = iter([900.0])
+    monkeypatch.setattr("giveway.runs.lane.resident_mb", lambda pid: next(used, 10.0))
+    lane = Lane(limits=Limits(memory_mb=100.0))
+    lane.start(Job(cell=Cell(kind="t", params={"mood": "slow"}), function=SOMETIMES, store=None, settings={}))
+    excess = None
+    while excess is None:
+        excess = lane.excess()
+    outcome = lane.settle(excess)
+    assert outcome.failure is not None
+    assert (outcome.failure.error, lane.future) == ("MemoryLimit", None)
 
 
 def test_a_cell_over_its_time_limit_is_ended_and_marked(tmp_path: Path) -> None:

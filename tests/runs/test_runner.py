@@ -75,14 +75,31 @@ def test_a_damaged_cell_is_reported_and_computed_again(tmp_path: Path, cells: Ce
     assert contents(tmp_path / "R") == before
 
 
+def test_damaged_samples_of_the_right_size_are_computed_again_once_they_were_read(
+    tmp_path: Path, cells: Cells, contents: Contents
+) -> None:
+    options = {"function": DRAW, "store": tmp_path / "R", "executor": SerialExecutor()}
+    run(cells(3), **options)
+    before, store, key = contents(tmp_path / "R"), Store(tmp_path / "R"), cells(3)[1].key
+    path = store.record_path(key).with_suffix(".parquet")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50] + bytes([whole[50] ^ 1]) + whole[51:])
+    with pytest.raises(StoreError, match="damaged"):
+        store.read_samples(key)
+    assert [d.key for d in status(store).damaged] == [key]
+    summary = run(cells(3), **options)
+    assert (summary.skipped, summary.done, len(summary.damaged)) == (2, 1, 1)
+    assert contents(tmp_path / "R") == before
+
+
 @pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(num_workers=1)], ids=["serial", "pool"])
 def test_a_failing_cell_is_recorded_and_the_others_go_on(
     tmp_path: Path, cells: Cells, executor: SerialExecutor
 ) -> None:
-    moods = ["fine", "error", "user-error", "exit", "wrong", "fine"]
+    moods = ["fine", "error", "user-error", "exit", "wrong", "unspeakable", "fine"]
     todo = [Cell(kind="t", params={"mood": m, "i": i}) for i, m in enumerate(moods)]
     summary = run(todo, function=SOMETIMES, store=tmp_path / "R", executor=executor)
-    assert (summary.done, summary.failed, summary.missing) == (2, 4, 0)
+    assert (summary.done, summary.failed, summary.missing) == (2, 5, 0)
     by_mood = {f.cell.params["mood"]: f for f in Store(tmp_path / "R").failures()}
     assert by_mood["error"].message == "this cell cannot be computed"
     assert "in sometimes" in by_mood["error"].traceback
@@ -90,6 +107,7 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(
     assert "sample 3" in by_mood["user-error"].message
     assert by_mood["exit"].error == "SystemExit"
     assert "not a CellResult" in by_mood["wrong"].message
+    assert by_mood["unspeakable"].message == r"no file a\udcff.csv"
 
 
 def test_failed_cells_are_tried_again_only_on_request(tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ class _Session:
         self.tasks: dict[str, _Task] = {}
         self.crew = _Crew(client, control, patience_s=engine.wait_s)
         self.next_look = 0.0
+        self.name = secrets.token_hex(8)
 
     def outcomes(self) -> Iterator[Outcome]:
         try:
@@ -136,7 +137,7 @@ class _Session:
                 job = replace(job, store=None)
             name = f"giveway-{job.cell.key[:16]}-{job.attempt}-{secrets.token_hex(4)}"
             future = self.client.submit(
-                evaluate_here, job, self.engine.limits, key=name, workers=[worker], pure=False, retries=0
+                evaluate_here, job, self.engine.limits, self.name, key=name, workers=[worker], pure=False, retries=0
             )
             self.tasks[name] = _Task(job=job, worker=worker, future=future, started=time.monotonic())
             self.control.running[job.cell.key] = job
@@ -194,7 +195,7 @@ class _Session:
         with contextlib.suppress(Exception):  # the cluster may be gone, which is why we are here
             if self.tasks:
                 self.client.cancel([t.future for t in self.tasks.values()], force=True)
-            self.client.run(stop_here, workers=list(self.crew.fit), on_error="ignore")
+            self.client.run(stop_here, self.name, workers=list(self.crew.fit), on_error="ignore")
 
 
 class _Crew:

@@ -112,14 +112,17 @@ class Lane:
             return "MemoryLimit", f"used {used:.0f} MB, more than the {limits.memory_mb:g} MB a cell may use"
         return None
 
-    def settle(self) -> Outcome:
-        """Outcome of a job that finished, died or exceeded a limit; in the latter cases the process is ended."""
+    def settle(self, excess: tuple[str, str] | None = None) -> Outcome:
+        """Outcome of a job that finished, died or exceeded a limit; in the latter cases the process is ended.
+
+        Args:
+            excess: what :meth:`excess` said of a job that has not finished; one that has since keeps its result.
+        """
         future, elapsed = self.future, time.monotonic() - self.started
         assert future is not None
-        if not future.done():
-            name, text = self.excess() or ("Stopped", "the run was stopped")
+        if excess is not None and not future.done():
             self.end()
-            return lost(self.job, name, text, elapsed)
+            return lost(self.job, *excess, elapsed)
         try:
             outcome = future.result()
         except (BrokenProcessPool, EOFError, OSError) as error:

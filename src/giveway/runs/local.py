@@ -86,9 +86,12 @@ class ProcessExecutor:
                     return
                 patience = [p for lane in busy.values() if (p := lane.patience_s()) is not None]
                 finished, _ = wait(busy, timeout=min(patience, default=None), return_when=FIRST_COMPLETED)
-                for lane in [busy[f] for f in finished] or [x for x in busy.values() if x.excess() is not None]:
+                running = {f: lane.excess() for f, lane in busy.items() if f not in finished}
+                over = {f: excess for f, excess in running.items() if excess is not None}
+                for future in [*finished, *over]:
+                    lane = busy[future]
                     control.running.pop(lane.key, None)
-                    outcome = lane.settle()
+                    outcome = lane.settle(over.get(future))
                     if not queue.take_back(lane.job, outcome, self.max_attempts):
                         yield outcome
         finally:

@@ -126,14 +126,20 @@ def failure_from(document: Mapping[str, Any]) -> FailedCell:
 def failure_of(cell: Cell, error: BaseException, *, attempts: int = 1) -> FailedCell:
     """A failure record for an exception; a user's error keeps its four parts as the message."""
     text = str(error) if isinstance(error, GivewayError) else (str(error).strip() or type(error).__name__)
+    trace = "".join(traceback.format_exception(error))
     return FailedCell(
         key=cell.key,
         cell=cell,
         error=type(error).__name__,
-        message=text,
-        traceback="".join(traceback.format_exception(error)),
+        message=_encodable(text),
+        traceback=_encodable(trace),
         attempts=attempts,
     )
+
+
+def _encodable(text: str) -> str:
+    """The text with what UTF-8 cannot hold written as escapes; names of files may contain such bytes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _sealed(document: dict[str, Any]) -> bytes:

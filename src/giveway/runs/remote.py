@@ -25,6 +25,8 @@ from giveway.runs.provenance import code_version, machine, source_digest
 
 _busy = threading.Lock()
 _lanes: dict[Limits, Lane] = {}
+_owner = ""
+"""Run of the cell that is being computed, or was last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,27 +93,40 @@ def _sees(probe: Path, token: str) -> tuple[bool, str]:
     return True, ""
 
 
-def evaluate_here(job: Job, limits: Limits) -> Outcome:
-    """Evaluate a job in the worker's own process; whatever happens to that process becomes an outcome."""
+def evaluate_here(job: Job, limits: Limits, run: str) -> Outcome:
+    """Evaluate a job in the worker's own process; whatever happens to that process becomes an outcome.
+
+    Args:
+        job: what to evaluate.
+        limits: of the job.
+        run: whose job it is; a scheduler may serve several runs.
+    """
+    global _owner
     with _busy:  # workers with several threads still take one cell after the other
+        _owner = run
         lane = _lanes.get(limits) or _new_lane(limits)
         lane.start(job)
         assert lane.future is not None
-        while lane.excess() is None:
+        while (excess := lane.excess()) is None:
             if wait([lane.future], timeout=lane.patience_s(), return_when=FIRST_COMPLETED).done:
                 break
-        return lane.settle()
+        return lane.settle(excess)
 
 
-def stop_here() -> None:
-    """End the worker's process at once; what it was at counts as not computed."""
+def stop_here(run: str) -> None:
+    """End the worker's process at once if it works for this run, or did last; its cell counts as not computed."""
+    if _owner == run:
+        _end_lanes()
+
+
+def _end_lanes() -> None:
     for lane in list(_lanes.values()):
         lane.end()
     _lanes.clear()
 
 
 def _new_lane(limits: Limits) -> Lane:
-    stop_here()
+    _end_lanes()
     _lanes[limits] = Lane(limits=limits)
     return _lanes[limits]
 
@@ -131,4 +146,4 @@ def difference(ours: WorkerFacts, theirs: WorkerFacts) -> dict[str, tuple[Any, A
     return found
 
 
-atexit.register(stop_here)
+atexit.register(_end_lanes)

@@ -125,8 +125,13 @@ class _Session:
         plan = self.store.write_plan(spec, function, self.cells)
         index = read_index(self.store)
         wanted = {cell.key for cell in self.cells}
-        finished = set[str]() if rerun == "all" else index.keys() & wanted
         self.damaged = tuple(d for d in index.damaged if d.key in wanted)
+        if self.damaged:
+            self.store.discard(d.key for d in self.damaged)
+            self.store.refresh()  # the home of the store may have a whole one
+            index = read_index(self.store)
+            self.store.discard(d.key for d in index.damaged if d.key in wanted)
+        finished = set[str]() if rerun == "all" else index.keys() & wanted
         failures = {f.key: f for f in self.store.failures() if f.key in wanted}
         self.kept_failures = failures if rerun == "missing" else {}
         self.todo = [c for c in self.cells if c.key not in finished and c.key not in self.kept_failures]
@@ -165,11 +170,11 @@ class _Session:
             _closing(self.engine, jobs, self.control) as outcomes,
         ):
             for outcome in outcomes:
-                self._take(outcome, log)
-                if outcome.failure is None:
-                    done += 1
-                else:
+                is_kept = self._take(outcome, log)
+                if outcome.failure is not None:
                     failures[outcome.key] = outcome.failure
+                elif is_kept:
+                    done += 1
                 self._tell(outcome, done, len(failures) - len(self.kept_failures))
                 if max_hours is not None and time.monotonic() - self.began > 3600 * max_hours:
                     self.control.drain()
@@ -187,7 +192,8 @@ class _Session:
         self._end(summary)
         return summary
 
-    def _take(self, outcome: Outcome, log: TextIO) -> None:
+    def _take(self, outcome: Outcome, log: TextIO) -> bool:
+        """Write down what a worker could not; False if there is no room for it."""
         try:
             if outcome.payload is not None:
                 self.store.write_encoded(outcome.key, outcome.payload)
@@ -196,12 +202,12 @@ class _Session:
             elif outcome.failure is not None:
                 self.store.write_failure(outcome.failure)
             log.write(json.dumps(_log_line(outcome)) + "\n")
-        except DiskFullError:
-            self._halt("full", str(self.store.root))
-        except OSError as error:
-            if error.errno not in FULL:
+        except (DiskFullError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in FULL:
                 raise
             self._halt("full", str(self.store.root))
+            return outcome.payload is None
+        return True
 
     def _halt(self, why: str, where: str) -> None:
         """Finish what is running and end, because further cells would meet the same obstacle."""

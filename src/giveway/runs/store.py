@@ -19,6 +19,7 @@ Times, hosts and dates are only in ``runs/``, so two stores of the same cells ha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -155,6 +156,13 @@ class Store:
         except DamagedRecordError as error:
             raise _damaged(path, str(error)) from error
 
+    def discard(self, keys: Iterable[str]) -> None:
+        """Remove records that cannot be used, with their per-sample values; call it only while holding the lock."""
+        for key in keys:
+            self.record_path(key).unlink(missing_ok=True)
+            self.record_path(key).with_suffix(".parquet").unlink(missing_ok=True)
+            self.record_path(key).with_suffix(".damaged").unlink(missing_ok=True)
+
     def write_failure(self, failure: FailedCell) -> None:
         """Record why a cell has no result."""
         write_atomically(self._failure_path(failure.key), encode_failure(failure))
@@ -243,6 +251,8 @@ class Store:
         except FileNotFoundError:
             raise _damaged(path, "the file is missing") from None
         if digest(data) != document["samples"]["sha256"]:
+            with contextlib.suppress(OSError):  # put aside, the cell counts as damaged from now on
+                path.replace(path.with_suffix(".damaged"))
             raise _damaged(path, "checksum does not match")
         return pl.read_parquet(data)
 
