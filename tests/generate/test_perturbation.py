@@ -87,6 +87,17 @@ def test_a_manoeuvre_is_risky_if_its_car_is_still_near_afterwards(distance, risk
     assert [f.risky for f in layer.filed[0]] == [risky]
 
 
+def test_a_manoeuvre_that_ended_its_episode_is_judged_by_how_it_ended():
+    """Other worlds drive on after the crash; what crashed is not safe because nobody is near any more."""
+    layer = perturbation(2)
+    places = np.array([[[5.0, 0.0]], [[50.0, 0.0]]])
+    layer.apply(0, np.zeros((2, 1, 2)), places, np.array([[True], [True]]))
+    for step in range(1, 2 * DURATION):
+        layer.apply(step, np.zeros((2, 1, 2)), places, np.array([[False], [True]]))
+    layer.finish(places, np.array([[True], [True]]))
+    assert [[f.risky for f in filed] for filed in layer.filed] == [[True], []]
+
+
 def test_worlds_do_not_influence_each_other():
     places = np.array([[[5.0, 0.0]], [[4.0, 1.0]]])
     driving = np.ones((2, 1), dtype=bool)

@@ -84,3 +84,25 @@ def test_methods_with_equal_learning_share_a_training():
     assert METHODS["sandwich"].policy_name == METHODS["policy"].policy_name == "full"
     names = {m.policy_name for m in METHODS.values() if m.is_trained}
     assert names == {"full", "full-centralized-false", "full-cars-1-traffic-2", "full-reward-legacy"}
+
+
+@pytest.mark.parametrize("ego", ["idm", "lattice"])
+def test_a_cut_in_that_just_misses_counts_as_a_near_miss(ego):
+    """Who would be to blame is asked of a contact that almost was by the rules of one that is."""
+    settings = replace(SETTINGS, ego=ego)
+    results = random_tests(Worlds(settings, n_worlds=160), PolicyDriver(open_policy(None, ego=ego)), seed=3)
+    close = {r.number for r in results if r.min_ttc_s < 0.5 and not r.failed}
+    assert len(close) > 5
+    assert {r.number for r in results if r.near_miss and not r.failed} == close
+
+
+def test_the_reward_of_the_training_does_not_change_what_is_measured():
+    """But for episodes that the published rules end once the ego is surrounded."""
+    found = []
+    for reward in ("full", "legacy"):
+        worlds = Worlds(replace(SETTINGS, ego="idm", reward=reward), n_worlds=60)
+        results = random_tests(worlds, PolicyDriver(open_policy(None, ego="idm")), seed=3)
+        found.append({r.number: (r.responsibility_per_100_s, r.min_escape_ratio, r.outcome) for r in results})
+    equal = [n for n, values in found[1].items() if values[2] != "captured"]
+    assert len(equal) > 20
+    assert {n: found[0][n] for n in equal} == {n: found[1][n] for n in equal}

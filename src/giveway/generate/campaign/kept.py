@@ -22,7 +22,7 @@ from giveway.runs import Cell, CellResult, Measurement, Progress, SilentProgress
 
 KIND = "generate"
 FUNCTION = "giveway.generate.campaign.kept:run_into_store"
-VERSIONS = {"generate": 1}
+VERSIONS = {"generate": 2}
 MEASURED = (
     "failed",
     "at_fault",

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.generate.environment.arrays import (
     DT_S,
     HISTORY,
@@ -30,7 +30,7 @@ from giveway.generate.environment.arrays import (
     Rules,
 )
 from giveway.generate.environment.careful import could_be_avoided
-from giveway.generate.environment.contact import blame, boxes_touch, in_one_lane, touched_side
+from giveway.generate.environment.contact import FRONT, blame, boxes_touch, in_one_lane, touched_side
 from giveway.generate.environment.lanes import farthest_outside
 from giveway.generate.environment.legacy import FINISH, legacy_reward, stage_of
 from giveway.generate.environment.natural import naturalness
@@ -130,16 +130,32 @@ def _ego_contact(
 
 @njit(nogil=True)
 def _watch_ego(w: int, rules: Rules, moving: Moving) -> None:
-    """Time to collision, near misses, and how long the ego has been standing for no reason."""
+    """Time to collision, near misses, and how long the ego has been standing for no reason.
+
+    A near miss is a short time to a contact that would have been the ego's fault: with its front, by the same rules as
+    a contact that happens.
+    """
     state = moving.state[w]
     ttc, ahead, gap, _ = look_ahead(state, moving.present[w], rules.size, 0)
     moving.facts[w, MIN_TTC] = min(moving.facts[w, MIN_TTC], ttc)
-    if ttc < rules.weights.near_miss_ttc_s and moving.culpable[w, 0, ahead] != 2:
-        moving.facts[w, NEAR_MISS] = 1.0
+    if ttc < rules.weights.near_miss_ttc_s:
+        verdict = blame(FRONT, True, state[ahead, SPEED], moving.lane[w, ahead, 2], state[0, SPEED])
+        if 0 < verdict <= EGO_PLANNER:
+            moving.facts[w, NEAR_MISS] = 1.0
     if state[0, SPEED] >= STILL_MPS:
         moving.still[w] = 0
         return
     moving.still[w] = moving.still[w] + 1 if gap > FREE_AHEAD_M else 0
+
+
+@njit(nogil=True)
+def _is_culpable(culpable: IntArray, i: int) -> bool:
+    """Whether a car is to blame for a dangerous situation with any other; see ``Moving.culpable``."""
+    for j in range(culpable.shape[0]):
+        code = culpable[min(i, j), max(i, j)]
+        if i != j and ((code == 1 and i < j) or (code == 2 and i > j)):
+            return True
+    return False
 
 
 @njit(nogil=True)
@@ -269,10 +285,19 @@ def judge(
     for c in range(k):
         moving.distance[w, c] = math.hypot(state[c + 1, X] - state[0, X], state[c + 1, Y] - state[0, Y])
     outcome = _ends(w, road, rules, moving, given, hit, traffic_hit)
+    results.escape[w] = escape_ratio(
+        road, moving.way[w, 0], moving.row[w, 0], moving.lane[w, 0, 0], moving.lane[w, 0, 1], state,
+        moving.present[w], rules.size, boxes,
+    )  # fmt: skip
+    moving.facts[w, MIN_ESCAPE] = min(moving.facts[w, MIN_ESCAPE], results.escape[w])
+    culpable = np.zeros(k, dtype=np.bool_)
+    for c in range(k):
+        culpable[c] = results.active[w, c] and _is_culpable(moving.culpable[w], c + 1)
+        moving.facts[w, CULPABLE_STEPS] += culpable[c]
     if rules.reward == LEGACY:
         outcome = _legacy_terms(w, rules, moving, results, outcome, touched, off_road, hit, distance_before)
     else:
-        _full_terms(w, road, rules, prior, moving, results, outcome, touched, guilty, off_road, hit, boxes)
+        _full_terms(w, road, rules, prior, moving, results, outcome, touched, guilty, off_road, hit, culpable)
     for i in range(1, k + 1):
         if off_road[i]:
             moving.present[w, i] = False
@@ -324,7 +349,7 @@ def _legacy_terms(
 @njit(nogil=True)
 def _full_terms(
     w: int, road: RoadTables, rules: Rules, prior: Naturalness, moving: Moving, results: Results, outcome: int,
-    touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, boxes: FloatArray,
+    touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, culpable: BoolArray,
 ) -> None:  # fmt: skip
     """Terms of the full reward and their weighted sum."""
     k, p = rules.cars, rules.weights
@@ -333,12 +358,7 @@ def _full_terms(
     potential = 0.0 if over else potential_of(moving.distance[w], moving.present[w])
     shaping = p.discount * potential - moving.potential[w]
     moving.potential[w] = potential
-    ratio = escape_ratio(
-        road, moving.way[w, 0], moving.row[w, 0], moving.lane[w, 0, 0], moving.lane[w, 0, 1], state,
-        moving.present[w], rules.size, boxes,
-    )  # fmt: skip
-    results.escape[w] = ratio
-    moving.facts[w, MIN_ESCAPE] = min(moving.facts[w, MIN_ESCAPE], ratio)
+    ratio = results.escape[w]
     closed = 1.0 - ratio if ratio >= p.min_escape else 0.0
     fault = moving.fault[w]
     failed = outcome >= COLLISION
@@ -358,15 +378,8 @@ def _full_terms(
         jerk = (state[i, ACCEL] - moving.last_accel[w, i]) / DT_S
         yaw_rate = state[i, SPEED] * curvature_of(state[i, STEER], rules.size[i, 0])
         terms[2] = naturalness(prior, state[i, ACCEL], jerk, yaw_rate, state[i, SPEED] - road.limit, headway)
-        culpable = False
-        for j in range(state.shape[0]):
-            low, high = min(i, j), max(i, j)
-            code = moving.culpable[w, low, high]
-            if i != j and ((code == 1 and i == low) or (code == 2 and i == high)):
-                culpable = True
-        if culpable:
+        if culpable[c]:
             terms[3] = -1.0
-            moving.facts[w, CULPABLE_STEPS] += 1.0
         if touched[i]:
             terms[4] = -1.0
         own = off_road[i] or guilty[i] or (hit == i and (fault in (CAR_REAR, CAR_LATERAL)))

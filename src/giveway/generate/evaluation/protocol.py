@@ -29,7 +29,7 @@ from giveway.runs.threads import limited_threads
 
 KIND = "generate_protocol"
 FUNCTION = "giveway.generate.evaluation.protocol:evaluate"
-VERSIONS = {"generate_protocol": 1}
+VERSIONS = {"generate_protocol": 2}
 HEADLINE = "avoidable_at_fault_rate"
 
 

@@ -11,6 +11,9 @@ from giveway.generate.evaluation.comparison import compare
 from giveway.generate.evaluation.protocol import HEADLINE, measured
 
 
+RANDOM_FAILURES = (0.05, 0.15)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
     """One claim and what was found.
@@ -33,7 +36,7 @@ class Band:
 
 
 def sanity_bands(store: Path) -> list[Band]:
-    """Check the bands on a store that holds ``no_attack``, ``random_search`` and ``policy``."""
+    """Check the bands on a store that holds ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
     failures, headline = measured(store, "violation_rate"), measured(store, HEADLINE)
     infeasible = measured(store, "infeasible_share")
     bands: list[Band] = []
@@ -55,6 +58,13 @@ def _bands(
         found.append(
             Band(ego=ego, claim=claim, value=value, bound=0.02, holds=value < 0.02, seeds=len(failures["no_attack"]))
         )
+    if "random_actions" in failures:
+        value = _mean(failures["random_actions"])
+        claim = "random actions: failures in 5 to 15 % of tests"
+        holds = RANDOM_FAILURES[0] <= value <= RANDOM_FAILURES[1]
+        bound = RANDOM_FAILURES[1]
+        seeds = len(failures["random_actions"])
+        found.append(Band(ego=ego, claim=claim, value=value, bound=bound, holds=holds, seeds=seeds))
     if "policy" in failures:
         runs, count = failures["policy"], len(failures["policy"])
         share = sum(headline["policy"]) / sum(runs) if sum(runs) > 0 else math.nan

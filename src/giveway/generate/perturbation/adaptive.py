@@ -149,12 +149,12 @@ class Perturbation:
             step: of the episode.
             actions: (W, k, 2) pedal and side that the policy wants.
             places: (W, k, 2) of the cars relative to the ego along and across its heading [m].
-            driving: (W, k) cars that take part.
+            driving: (W, k) cars that take part; worlds without any are over and left to :meth:`finish`.
         """
         out = actions.copy()
         near = driving & (np.hypot(places[..., 0], places[..., 1]) < self.near_m)
         busy = np.array([running is not None for running in self._running])
-        for w in np.flatnonzero(near.any(axis=1) | busy):
+        for w in np.flatnonzero(near.any(axis=1) | (busy & driving.any(axis=1))):
             running = self._running[w]
             if running is not None and step >= running.until:
                 self._file(w, running, near[w])
@@ -166,9 +166,14 @@ class Perturbation:
                 out[w, running.cars] = running.actions
         return out
 
-    def finish(self, places: FloatArray, driving: BoolArray) -> None:
-        """File what is still under way when the episodes are over."""
-        near = driving & (np.hypot(places[..., 0], places[..., 1]) < self.near_m)
+    def finish(self, places: FloatArray, present: BoolArray) -> None:
+        """File what was under way when the episodes ended.
+
+        Args:
+            places: (W, k, 2) as in :meth:`apply`, at the end of each episode.
+            present: (W, k) cars that were still on the road then.
+        """
+        near = present & (np.hypot(places[..., 0], places[..., 1]) < self.near_m)
         for w, running in enumerate(self._running):
             if running is not None:
                 self._file(w, running, near[w])
