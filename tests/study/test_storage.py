@@ -12,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, select, text
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine, delete, func, insert, make_url, select, text
 from sqlalchemy.exc import IntegrityError
 
 from giveway.core.errors import StoreError
 from giveway.study.answer_writer import Answer, AnswerWriter, NotSavedError, Outcome, write_answers
-from giveway.study.database import open_database
+from giveway.study.database import MIGRATIONS, open_database
 from giveway.study.monitor import create_invite, delete_external_ids, list_invites, overview, payments
 from giveway.study.participation import (
     JoinRefusedError,
@@ -32,7 +34,7 @@ from giveway.study.participation import (
     withdraw,
 )
 from giveway.study.rehearsal import answer_all, enroll
-from giveway.study.tables import answers, external_ids, metadata, raters
+from giveway.study.tables import answers, assignments, external_ids, metadata, raters
 from giveway.study.workspace import Study, open_study, set_study_state, study_state
 from giveway.testing.postgres import PostgresUnavailableError, temporary_postgres
 
@@ -243,6 +245,89 @@ def test_tables_of_the_migrations_are_the_tables_of_the_code(stored: Study) -> N
 
     with stored.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_ids_of_raters_are_never_given_again(stored: Study) -> None:
+    first = enroll(stored)
+    withdraw(stored, first)
+    assert enroll(stored).id > first.id
+
+
+def test_joining_twice_on_one_visit_gives_the_same_rater_until_he_withdraws(stored: Study) -> None:
+    tokens: list[str] = []
+    threads = [threading.Thread(target=lambda: tokens.append(join(stored, visit="v" * 32))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tokens) == 4
+    assert len(set(tokens)) == overview(stored).by_step["eligibility"] == 1
+    assert join(stored, visit="w" * 32) != tokens[0]
+    withdraw(stored, find_rater(stored, tokens[0]))
+    assert join(stored, visit="v" * 32) != tokens[0]
+
+
+def test_a_second_join_on_one_visit_succeeds_when_the_first_took_the_last_place(stored: Study) -> None:
+    invite = create_invite(stored, label="friends", quota=1)
+    first = join(stored, invite=invite.code, visit="v" * 32)
+    assert join(stored, invite=invite.code, visit="v" * 32) == first
+    assert list_invites(stored)[0].used == 1
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def first_tables(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of a database as the first version made it, with one rater, one assignment and one answer."""
+    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    if request.param == "postgresql":
+        server = make_url(request.getfixturevalue("postgres")).set(drivername="postgresql+psycopg")
+        maintenance = create_engine(server, isolation_level="AUTOCOMMIT")
+        with maintenance.connect() as connection:
+            connection.execute(text("create database old"))
+        maintenance.dispose()
+        url = server.set(database="old").render_as_string()
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        for row in (
+            "studies values ('s', 'open', 'f', 'u')",
+            "invites values ('i', 'friends', 3, 1, 'u')",
+            "raters (id, code, token_hash, slot, step, invite, consent_version, consent_utc, language, last_seen_utc) "
+            "values (7, 'c', 'h', 0, 'rate', 'i', '1', 'u', 'en', 'u')",
+            "assignments values (7, 0, 'clip', 'x', 0, 0)",
+            "answers values ('a', 7, 0, 4, 9, 1, 9, 9, 'u', 'v')",
+        ):
+            connection.execute(text(f"insert into {row}"))
+        if request.param == "postgresql":
+            connection.execute(text("select setval('raters_id_seq', 7)"))
+    engine.dispose()
+    return url
+
+
+def test_databases_of_the_first_version_keep_their_answers(first_tables: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.runtime.migration import MigrationContext
+
+    engine = open_database(first_tables)
+    with engine.begin() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        for table in (raters, assignments, answers):
+            assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 1
+        connection.execute(delete(raters))
+        assert connection.execute(select(func.count()).select_from(answers)).scalar_one() == 0  # keys still hold
+        added = insert(raters).values(
+            code="d",
+            token_hash="k",
+            step="rate",
+            consent_version="1",
+            consent_utc="u",
+            language="en",
+            last_seen_utc="u",
+        )
+        assert connection.execute(added.returning(raters.c.id)).scalar_one() > 7
+    engine.dispose()
 
 
 def test_sqlite_waits_for_the_disk(study: Study) -> None:

@@ -12,7 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from giveway.study.monitor import create_invite, payments
+from giveway.study.monitor import create_invite, list_invites, payments
+from giveway.study.participation import find_rater
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import Study, open_study, set_study_state
 from giveway.testing.studies import synthetic_study
@@ -343,6 +344,64 @@ def test_withdrawal_deletes_and_ends_the_session(client: TestClient, study: Stud
     assert answer(client, position=1, csrf=csrf).status_code in (401, 422)
     with study.engine.connect() as connection:
         assert connection.execute(text("select count(*) from answers")).scalar_one() == 0
+
+
+def other_device(client: TestClient, *, app: object | None = None) -> TestClient:
+    """The same rater on a second device, by default at the same server process."""
+    device = TestClient(app or client.app, base_url="http://testserver")  # type: ignore[arg-type]
+    device.cookies["gw_rater"] = client.cookies["gw_rater"]
+    return device
+
+
+def test_answers_of_a_withdrawn_rater_never_become_those_of_the_next_one(client: TestClient, study: Study) -> None:
+    become_rater(client)
+    phone = other_device(client)
+    csrf = form_token(phone.get("/rate").text)
+    assert answer(phone, position=0, csrf=csrf).status_code == 200
+    post(client, "/withdraw", "/withdraw")
+    become_rater(client)
+    assert answer(phone, position=1, csrf=csrf).status_code == 401
+    with study.engine.connect() as connection:
+        assert connection.execute(text("select count(*) from answers")).scalar_one() == 0
+
+
+def test_a_server_process_that_did_not_hear_of_a_withdrawal_saves_nothing_either(
+    client: TestClient, study: Study
+) -> None:
+    become_rater(client)
+    with TestClient(create_app(open_study(study.folder), researcher_token=TOKEN)) as process:
+        phone = other_device(client, app=process.app)
+        csrf = form_token(phone.get("/rate").text)
+        assert answer(phone, position=0, csrf=csrf).status_code == 200
+        post(client, "/withdraw", "/withdraw")
+        become_rater(client)
+        assert answer(phone, position=1, csrf=csrf).status_code == 422
+    with study.engine.connect() as connection:
+        assert connection.execute(text("select count(*) from answers")).scalar_one() == 0
+
+
+def test_two_clicks_on_start_make_one_rater(client: TestClient, study: Study) -> None:
+    invite = create_invite(study, label="platform", quota=1)
+    csrf = form_token(client.get(f"/?invite={invite.code}&PROLIFIC_PID=5f1e2d3c").text)
+    cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    client.cookies.clear()
+    answers = []
+    for _ in range(2):  # the second request leaves before the answer to the first is there
+        form = {"csrf": csrf, "agree": "yes"}
+        answers.append(client.post("/consent", data=form, headers={"Cookie": cookies}, follow_redirects=False))
+        client.cookies.clear()
+    assert [a.status_code for a in answers] == [303, 303]
+    assert answers[0].cookies["gw_rater"] == answers[1].cookies["gw_rater"]
+    assert len(payments(study)) == list_invites(study)[0].used == 1
+
+
+def test_who_withdrew_can_take_part_again_as_somebody_else(client: TestClient, study: Study) -> None:
+    become_rater(client)
+    first = client.cookies["gw_rater"]
+    post(client, "/withdraw", "/withdraw")
+    become_rater(client)
+    assert client.cookies["gw_rater"] != first
+    assert find_rater(study, first) is None
 
 
 def test_a_database_that_is_away_is_said_politely(client: TestClient, study: Study) -> None:

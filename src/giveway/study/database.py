@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ try:
     from alembic.runtime.migration import MigrationContext
     from alembic.script import ScriptDirectory
     from alembic.util.exc import CommandError
-    from sqlalchemy import Engine, create_engine, event, make_url
+    from sqlalchemy import Connection, Engine, create_engine, event, make_url
     from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
     from sqlalchemy.pool import ConnectionPoolEntry
 except ImportError as error:  # pragma: no cover - exercised in an environment without the extra
@@ -93,7 +95,7 @@ def _migrate(engine: Engine, shown: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     script = ScriptDirectory.from_config(config)
-    with engine.begin() as connection:
+    with engine.connect() as connection, _foreign_keys_off(connection), connection.begin():
         current = MigrationContext.configure(connection).get_current_revision()
         if current == script.get_current_head():
             return
@@ -107,3 +109,21 @@ def _migrate(engine: Engine, shown: str) -> None:
                 found=error,
                 hint="pip install --upgrade giveway",
             ) from None
+
+
+@contextmanager
+def _foreign_keys_off(connection: Connection) -> Generator[None]:
+    """On SQLite, where a changed table is a new one: dropping the old one must not delete what refers to it.
+
+    Only possible outside a transaction, hence not by a migration itself.
+    """
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()

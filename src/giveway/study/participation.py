@@ -25,6 +25,7 @@ DRIVING_BANDS = ("0-2", "3-9", "10-19", "20+")
 _BY_TOKEN = select(raters.c.id, raters.c.code, raters.c.step, raters.c.language, raters.c.completion_code).where(
     raters.c.token_hash == bindparam("token_hash")
 )
+_BY_VISIT = select(raters.c.code).where(raters.c.visit_hash == bindparam("visit_hash"))
 
 RefusalReason = Literal["paused", "closed", "full", "invite", "quota"]
 
@@ -48,13 +49,14 @@ class Rater:
     completion_code: str | None
 
 
-def join(study: Study, *, invite: str | None = None, external_id: str | None = None) -> str:
-    """Record consent and create a rater.
+def join(study: Study, *, invite: str | None = None, external_id: str | None = None, visit: str | None = None) -> str:
+    """Record consent and create a rater; the same visit always gets the same one, until he withdraws.
 
     Args:
         study: the study.
         invite: code of the invite link that was followed.
         external_id: identifier of the recruiting platform; stored sealed and apart from everything else.
+        visit: secret of the browser's visit; without it every call creates a rater.
 
     Returns:
         The resume token; only its hash is stored.
@@ -62,18 +64,23 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
     Raises:
         JoinRefusedError: if the study is not open, full, or the invite is unknown or used up.
     """
-    token, now = new_token(), utc_now()
+    now = utc_now()
     with study.engine.begin() as connection:
         state = connection.execute(select(studies.c.state).with_for_update()).scalar_one()
+        known = None if visit is None else connection.execute(_BY_VISIT, {"visit_hash": token_hash(visit)}).scalar()
+        if known is not None:
+            return _token(study, visit, known)
         if state != "open":
             raise JoinRefusedError(cast(RefusalReason, state))
         if connection.execute(select(func.count()).select_from(raters)).scalar_one() >= study.design.limits.max_raters:
             raise JoinRefusedError("full")
         _take_invite(connection, study, invite)
+        code = _free_code(connection)
+        token = _token(study, visit, code)
         rater_id = connection.execute(
             insert(raters)
             .values(
-                code=_free_code(connection),
+                code=code,
                 token_hash=token_hash(token),
                 step="eligibility",
                 invite=invite,
@@ -81,6 +88,7 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
                 consent_utc=now,
                 language=study.design.language,
                 last_seen_utc=now,
+                visit_hash=None if visit is None else token_hash(visit),
             )
             .returning(raters.c.id)
         ).scalar_one()
@@ -88,6 +96,11 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
             sealed = study.key.seal(external_id[:MAX_EXTERNAL_ID])
             connection.execute(insert(external_ids).values(rater_id=rater_id, sealed=sealed))
     return token
+
+
+def _token(study: Study, visit: str | None, code: str) -> str:
+    """Made from what only the study and the browser know, so that it can be told again without being stored."""
+    return new_token() if visit is None else study.key.sign("rater", f"{visit} {code}")
 
 
 def _take_invite(connection: Connection, study: Study, invite: str | None) -> None:

@@ -75,8 +75,13 @@ raters = Table(
     Column("completion_code", String(16), nullable=True),
     Column("completed_utc", String(32), nullable=True),
     Column("last_seen_utc", String(32), nullable=False),
+    Column("visit_hash", String(64), nullable=True, unique=True),
+    sqlite_autoincrement=True,
 )
-"""One row per person who consented. Only a hash of the resume token is kept."""
+"""One row per person who consented; an id is never given again, not even after its rater withdrew.
+
+Of the resume token and of the visit on which somebody consented only hashes are kept.
+"""
 
 assignments = Table(
     "assignments",

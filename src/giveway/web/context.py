@@ -84,7 +84,8 @@ class WebContext:
     async def rater_id(self, request: Request) -> int | None:
         """Row of the rater of this browser; remembered, since it never changes.
 
-        A rater who withdrew may still be remembered; the database then refuses the answer.
+        Who withdrew at another server process may still be remembered; as ids are never given again, the database
+        then refuses the answer.
         """
         token = request.cookies.get(RATER_COOKIE, "")
         if token not in self.rater_ids:
@@ -95,6 +96,10 @@ class WebContext:
             while len(self.rater_ids) > KNOWN_RATERS:
                 self.rater_ids.popitem(last=False)
         return self.rater_ids[token]
+
+    def forget(self, request: Request) -> None:
+        """Know the rater of this browser no longer; on all his devices, since they share the token."""
+        self.rater_ids.pop(request.cookies.get(RATER_COOKIE, ""), None)
 
     def at_step(self, request: Request, *steps: str) -> Rater | Response:
         """The rater if he is at one of the steps, else the way to the page where he is."""

@@ -63,7 +63,12 @@ def rater_pages(web: WebContext) -> APIRouter:
             raise RefusedError(429, "error_busy")
         arrival = _arrival(web, request)
         try:
-            token = join(study, invite=arrival.get("invite"), external_id=arrival.get("external"))
+            token = join(
+                study,
+                invite=arrival.get("invite"),
+                external_id=arrival.get("external"),
+                visit=web.cookies.visit(request),  # a second click may come before the browser has the first answer
+            )
         except JoinRefusedError as error:
             return web.page(request, "message.html", status=403, title="consent_title", text=f"refused_{error.reason}")
         response = RedirectResponse("/eligibility", 303)
@@ -170,6 +175,7 @@ def rater_pages(web: WebContext) -> APIRouter:
         rater = web.rater(request)
         if rater is not None:
             withdraw(study, rater)
+            web.forget(request)
         response = web.page(request, "message.html", title="withdrawn_title", text="withdrawn_text")
         web.cookies.drop(response, RATER_COOKIE)
         return response
