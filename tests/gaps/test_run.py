@@ -15,6 +15,7 @@ from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.spec import read_spec, spec_from
 from giveway.models import MODELS
 from giveway.models.protocol import PredictorInfo
+from giveway.reports.compare import compare_models
 from giveway.runs import ProcessExecutor, SerialExecutor, Store, collect
 
 SMALL = {
@@ -79,6 +80,15 @@ def test_per_sample_values_are_kept(finished):
     samples = store.read_samples(key)
     assert {"sample_id", "accepted", "p", "ade"} <= set(samples.columns)
     assert samples["p"].is_between(0, 1).all()
+
+
+def test_samples_keep_their_group_so_that_comparisons_can_draw_whole_groups(finished):
+    store, _ = finished
+    key = collect(store).filter(pl.col("model") == "LR_1D", pl.col("split") == "random")["key"][0]
+    samples = store.read_samples(key)
+    assert 1 < samples["group"].n_unique() < samples.height
+    (comparison,) = compare_models(store, "LR_1D", "CV", metric="auc", t0="constant", num_resamples=50).comparisons
+    assert comparison.resampling.endswith(" groups")
 
 
 def test_another_seed_is_another_cell(lgap_root, tmp_path):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,17 @@ NUM_SPLITS = 6
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """Two models on six overlapping test parts of 60 samples; "good" knows more than "poor"."""
+    return make_store(tmp_path / "R")
+
+
+def make_store(
+    root: Path, *, group: Callable[[int], str] | None = lambda i: f"g{i // 3}", dataset: str = "lgap", version: int = 1
+) -> Store:
+    """The results of :func:`store`, added to what is there; without groups if there is no rule for them."""
     rng = np.random.default_rng(0)
     accepted = rng.uniform(size=60) < 0.4
     error = rng.uniform(1, 2, 60)
-    store = Store(tmp_path / "R", create=True)
+    store = Store(root, create=True)
     for model, skill, extra in (("good", 0.6, 0.0), ("poor", 0.1, 0.3)):
         p = np.clip(skill * accepted + rng.uniform(0, 1 - skill, 60), 0, 1)
         for repetition in range(NUM_SPLITS + 1):
@@ -30,7 +39,7 @@ def store(tmp_path: Path) -> Store:
             ade = error[part] + extra + 0.05 * rng.normal(size=30)
             params = {
                 "profile": "clean",
-                "dataset": "lgap",
+                "dataset": dataset,
                 "t0": "constant",
                 "n_input": 2,
                 "split": "critical" if critical else "random",
@@ -40,7 +49,7 @@ def store(tmp_path: Path) -> Store:
             samples = pl.DataFrame(
                 {
                     "sample_id": [f"s{i:02d}" for i in part],
-                    "group": [f"g{i // 3}" for i in part],
+                    **({} if group is None else {"group": [group(i) for i in part]}),
                     "accepted": accepted[part],
                     "p": p[part],
                     "ade": ade,
@@ -48,10 +57,11 @@ def store(tmp_path: Path) -> Store:
             )
             auc = mann_whitney(accepted[part], p[part])
             measurements = (
-                Measurement(metric="auc", value=auc, num_samples=30),
-                Measurement(metric="ade", value=float(ade.mean()), num_samples=30),
+                Measurement(metric="auc", value=auc, num_samples=30, metric_version=version),
+                Measurement(metric="ade", value=float(ade.mean()), num_samples=30, metric_version=version),
             )
-            store.write(Cell(kind="gaps", params=params), CellResult(measurements=measurements, samples=samples))
+            cell = Cell(kind="gaps", params=params, versions={"auc": version, "ade": version})
+            store.write(cell, CellResult(measurements=measurements, samples=samples))
     return store
 
 
@@ -97,3 +107,78 @@ def test_unknown_models_and_empty_comparisons_are_clear_errors(store: Store) -> 
         compare_models(store, "goood", "poor", metric="auc", t0="constant")
     with pytest.raises(EmptySelectionError):
         compare_models(store, "good", "poor", metric="auc", t0="critical")
+
+
+def compared(store: Store, metric: str = "ade"):
+    return compare_models(store, "good", "poor", metric=metric, t0="constant", num_resamples=200)
+
+
+def test_what_was_drawn_is_told(store: Store) -> None:
+    report = compared(store)
+    assert report.comparisons[0].resampling == "20 groups"
+    assert render_comparison(report).splitlines()[2].endswith("] 20 groups")
+
+
+def test_a_dataset_with_a_single_group_has_no_interval_and_others_keep_theirs(tmp_path: Path) -> None:
+    make_store(tmp_path / "R", dataset="leeds")
+    report = compared(make_store(tmp_path / "R", group=lambda i: "everybody"))
+    found = {c.dataset: c for c in report.comparisons}
+    assert found["lgap"].bootstrap is None
+    assert found["lgap"].t_test is not None
+    assert found["leeds"].bootstrap is not None
+    assert "– (a single group)" in render_comparison(report)
+
+
+def test_samples_are_drawn_one_by_one_where_a_store_keeps_no_groups_and_this_is_said(tmp_path: Path) -> None:
+    report = compared(make_store(tmp_path / "R", group=None))
+    (c,) = report.comparisons
+    assert c.bootstrap is not None and c.bootstrap.num_units == 60
+    assert c.resampling == "60 samples, groups unknown"
+    assert "compute them again in a new folder" in render_comparison(report)
+
+
+def test_samples_that_are_each_a_group_of_their_own_need_no_warning(tmp_path: Path) -> None:
+    report = compared(make_store(tmp_path / "R", group=lambda i: f"driver {i}"))
+    assert report.comparisons[0].resampling == "60 samples"
+    assert "new folder" not in render_comparison(report)
+
+
+def test_groups_of_some_cells_hold_for_the_same_samples_in_others(tmp_path: Path) -> None:
+    old, new = make_store(tmp_path / "old", group=None), make_store(tmp_path / "new")
+    mixed = Store(tmp_path / "mixed", create=True)
+    for key in old.stamps():
+        cell = Cell.from_json(old.read_record(key)["cell"])
+        source = old if cell.params["model"] == "poor" else new
+        mixed.write(cell, source.read(key, with_samples=True))
+    assert compared(mixed).comparisons[0].resampling == "20 groups"
+
+
+def test_results_of_an_older_metric_version_take_no_part(tmp_path: Path) -> None:
+    plain = compared(make_store(tmp_path / "plain"))
+    root = tmp_path / "R"
+    make_store(root, version=2)
+    shifted = make_store(root, version=1)
+    spoil(shifted, version=1)
+    report = compared(shifted)
+    assert report.metric_version == 2
+    assert report.comparisons == plain.comparisons
+    assert "version 2" in render_comparison(report)
+
+
+def spoil(store: Store, *, version: int) -> None:
+    """Make all per-sample errors of one metric version nonsense."""
+    for key in store.stamps():
+        record = store.read_record(key)
+        if record["cell"]["versions"]["ade"] == version:
+            result = store.read(key, with_samples=True)
+            assert result.samples is not None
+            store.write(
+                Cell.from_json(record["cell"]), replace(result, samples=result.samples.with_columns(ade=pl.lit(1e6)))
+            )
+
+
+def test_scores_of_another_definition_than_the_installed_one_get_no_interval(tmp_path: Path) -> None:
+    report = compared(make_store(tmp_path / "R", version=7), metric="auc")
+    (c,) = report.comparisons
+    assert c.bootstrap is None
+    assert c.resampling == "version 7 of the metric is not installed"

@@ -18,6 +18,7 @@ from giveway.reports.formats import FORMATS, render
 from giveway.reports.latex import COLUMN_TYPE, render_latex
 from giveway.reports.naming import order_models
 from giveway.reports.published import published_value
+from giveway.reports.site.benchmarks import board_pages
 from giveway.reports.table import ColumnGroup, Entry, Line, RowGroup, Table
 from giveway.reports.tables import PAPER_TABLES, benchmark_table, paper_table
 
@@ -128,6 +129,13 @@ def test_best_and_ties_within_noise_are_marked_for_a_metric_where_lower_is_bette
     assert [e.best for e in lower.entries] == [True, False, False]
     assert lower.entries[2].tied is False
     assert "116" in table.caption and "Holm" in table.caption and "1.92" in table.caption
+
+
+def test_captions_name_the_version_that_the_results_were_measured_with(small_frame: pl.DataFrame) -> None:
+    frame = small_frame.with_columns(pl.lit(7, dtype=pl.Int64).alias("metric_version"))
+    assert "metric ade version 7." in benchmark_table(frame, metric="ade", t0="constant").caption
+    (page,), _ = board_pages(frame, real_datasets=[])
+    assert any("metric ade version 7." in getattr(block, "caption", "") for block in page.blocks)
 
 
 def test_deviations_use_the_divisor_of_the_profile(small_frame: pl.DataFrame) -> None:

@@ -262,6 +262,7 @@ def _per_sample(
 ) -> pl.DataFrame:
     columns: dict[str, Any] = {
         "sample_id": pl.Series(test.inputs.sample_id.tolist(), dtype=pl.String),
+        "group": pl.Series(test.group.tolist(), dtype=pl.String),
         "accepted": test.truth.accepted,
         "p": to_probability(prediction, test.inputs.boundary).p,
     }

@@ -18,8 +18,8 @@ from giveway.core.seeds import stream
 from giveway.metrics import METRICS, Metric
 from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.naming import dataset_title, order_datasets, order_models
-from giveway.reports.resampling import bootstrap_difference, defined_mean
-from giveway.reports.results import CRITICAL, Scores, Selection, select_results
+from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
+from giveway.reports.results import CRITICAL, Results, Scores, Selection, select_results
 from giveway.reports.significance import paired_differences
 from giveway.runs.index import collect
 from giveway.runs.store import Store
@@ -45,7 +45,8 @@ class Comparison:
         critical: critical-split bound; None without critical split.
         holm_p: p-value of ``corrected`` (``t_test`` in profile ``paper``) after Holm over all comparisons.
         a_measure: Vargha-Delaney A over splits, 1 if A is always better.
-        bootstrap: interval of the mean difference over random splits; None without per-sample values.
+        bootstrap: interval of the mean difference over random splits; None if there is none.
+        resampling: what the bootstrap drew, or why there is no interval; empty if none was asked for.
     """
 
     dataset: str
@@ -58,6 +59,7 @@ class Comparison:
     holm_p: float
     a_measure: float
     bootstrap: Interval | None
+    resampling: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,7 @@ class ComparisonReport:
     first: str
     second: str
     metric: str
+    metric_version: int
     better: str
     t0: str
     profile: str
@@ -125,16 +128,16 @@ def compare_models(
         comparison = _compare(measure, dataset, n_input, *pair, judgment=results.judgment)
         if num_resamples:
             rng = stream(seed, "compare", first, second, measure.info.name, dataset, n_input)
-            keys = _keys(frame, selection, results.profile, dataset, n_input)
-            interval = bootstrap_difference(
-                store, measure, keys.get(first, {}), keys.get(second, {}), rng=rng, num_resamples=num_resamples
-            )
-            comparison = replace(comparison, bootstrap=interval)
+            keys = _keys(frame, results, dataset, n_input)
+            pair = keys.get(first, {}), keys.get(second, {})
+            resampled = _resampled(store, measure, results, *pair, rng=rng, num_resamples=num_resamples)
+            comparison = replace(comparison, bootstrap=resampled.interval, resampling=resampled.account)
         found.append(comparison)
     return ComparisonReport(
         first=first,
         second=second,
         metric=measure.info.name,
+        metric_version=results.metric_version,
         better=measure.info.better,
         t0=t0,
         profile=results.profile,
@@ -146,20 +149,17 @@ def compare_models(
 def render_comparison(report: ComparisonReport) -> str:
     """Readable lines; ``>`` means that A is better."""
     lines = [
-        f"{report.first} against {report.second}: {report.metric} at {report.t0} gaps "
-        f"({report.better} is better), profile {report.profile}",
+        f"{report.first} against {report.second}: {report.metric} (version {report.metric_version}) at {report.t0} "
+        f"gaps ({report.better} is better), profile {report.profile}",
         f"{'dataset':<12}{'n_I':>4}{report.first[:10]:>12}{report.second[:10]:>12}{'t-test p':>10}{'corrected':>11}"
         f"{'Holm':>8}{'critical':>10}{'A':>7}  bootstrap of the difference",
     ]
     for c in report.comparisons:
-        interval = (
-            f"{c.bootstrap.estimate:+.3f} [{c.bootstrap.low:+.3f}, {c.bootstrap.high:+.3f}]" if c.bootstrap else "–"
-        )
         critical = "–" if c.critical is None else f"{c.critical.statistic:+.2f}{'*' if c.critical.significant else ' '}"
         lines.append(
             f"{dataset_title(c.dataset):<12}{c.n_input:>4}{c.first_mean:>12.3f}{c.second_mean:>12.3f}"
             f"{_p(c.t_test):>10}{_p(c.corrected):>11}{_number(c.holm_p):>8}{critical:>10}{_number(c.a_measure):>7}"
-            f"  {interval}"
+            f"  {_interval(c)}"
         )
     lines += _how(report)
     lines.append(
@@ -169,6 +169,11 @@ def render_comparison(report: ComparisonReport) -> str:
         f"({', '.join(sorted({effect_size(c.a_measure) for c in report.comparisons if math.isfinite(c.a_measure)}))}). "
         "Differences are positive where the first model is better."
     )
+    if any(c.resampling.endswith(UNKNOWN_GROUPS) for c in report.comparisons):
+        lines.append(
+            "groups unknown: these cells do not say which samples belong to one driver, so samples were drawn one by "
+            "one and intervals may be too narrow; compute them again in a new folder for intervals over drivers."
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -214,23 +219,47 @@ def _with_holm(comparisons: list[Comparison], profile: str) -> tuple[Comparison,
     return tuple(replace(c, holm_p=float(p)) for c, p in zip(comparisons, adjusted, strict=True))
 
 
-def _keys(
-    frame: pl.DataFrame, selection: Selection, profile: str, dataset: str, n_input: int
-) -> Mapping[str, dict[int, str]]:
-    """Model to repetition to key of the random splits."""
+def _resampled(
+    store: Store,
+    measure: Metric,
+    results: Results,
+    first: Mapping[int, str],
+    second: Mapping[int, str],
+    *,
+    rng: np.random.Generator,
+    num_resamples: int,
+) -> Resampled:
+    """The interval, unless the results were measured with a definition that only another version of the code knows."""
+    if measure.score is not None and measure.info.version != results.metric_version:
+        account = f"version {results.metric_version} of the metric is not installed"
+        return Resampled(interval=None, account=account)
+    return bootstrap_difference(store, measure, first, second, rng=rng, num_resamples=num_resamples)
+
+
+def _keys(frame: pl.DataFrame, results: Results, dataset: str, n_input: int) -> Mapping[str, dict[int, str]]:
+    """Model to repetition to key of the random splits that the results are taken from."""
+    selection = results.selection
     rows = frame.filter(
         pl.col("metric") == selection.metric,
+        pl.col("metric_version") == results.metric_version,
         pl.col("t0") == selection.t0,
         pl.col("split") == selection.split,
         pl.col("split") != CRITICAL,
         pl.col("dataset") == dataset,
         pl.col("n_input") == n_input,
-        pl.col("profile") == profile if "profile" in frame.columns else pl.lit(True),
+        pl.col("profile") == results.profile if "profile" in frame.columns else pl.lit(True),
     )
     found: dict[str, dict[int, str]] = {}
     for model, repetition, key in rows.select("model", "repetition", "key").iter_rows():
         found.setdefault(model, {})[repetition] = key
     return found
+
+
+def _interval(comparison: Comparison) -> str:
+    found, account = comparison.bootstrap, comparison.resampling
+    if found is None:
+        return f"– ({account})" if account else "–"
+    return f"{found.estimate:+.3f} [{found.low:+.3f}, {found.high:+.3f}] {account}"
 
 
 def _p(test: PairedTest | None) -> str:

@@ -81,6 +81,7 @@ class Results:
         scores: (dataset, model, n_I) to values.
         profile: of the results.
         judgment: how differences between them are judged.
+        metric_version: definition of the metric that all values share, the newest there is.
         old_versions: whether numbers of an older definition of the metric were left out.
     """
 
@@ -88,6 +89,7 @@ class Results:
     scores: Mapping[tuple[str, str, int], Scores]
     profile: str
     judgment: Judgment
+    metric_version: int
     old_versions: bool
 
 
@@ -107,7 +109,7 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
         )
     kept = _filter(frame, selection)
     kept, profile = _one_profile(kept, selection)
-    newest = kept["metric_version"].max()
+    newest = max(kept["metric_version"])
     current = kept.filter(pl.col("metric_version") == newest)
     _refuse_duplicates(current)
     scores: dict[tuple[str, str, int], Scores] = {}
@@ -118,6 +120,7 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
         scores=scores,
         profile=profile,
         judgment=judgment_of(current, profile, selection.changes),
+        metric_version=int(newest),
         old_versions=current.height < kept.height,
     )
 

@@ -257,7 +257,7 @@ def _caption(results: Results, info: MetricInfo, datasets: list[str]) -> str:
         f"~ or ≈: not significantly worse than the best (one-sided {test}, 5 %; on the critical split: "
         f"difference below {bound:.2f} deviations).",
         f"Test samples: {', '.join(counts)}.",
-        f"Profile {results.profile}, metric {info.name} version {info.version}.",
+        f"Profile {results.profile}, metric {info.name} version {results.metric_version}.",
     ]
     if results.old_versions:
         sentences.append("Results of older versions of the metric are left out.")

@@ -261,7 +261,7 @@ def _caption(results: Results, info: MetricInfo) -> str:
         "Underlined: best of its dataset and input length. ≈: not significantly worse than the best "
         f"(one-sided {test}, 5 %).",
         f"Interval: 95 % over random splits{'' if paper else ', widened because splits share samples'}.",
-        f"Profile {results.profile}, metric {info.name} version {info.version}. {info.reference}",
+        f"Profile {results.profile}, metric {info.name} version {results.metric_version}. {info.reference}",
         "Published numbers stand only beside recordings they were made from.",
     ]
     if results.old_versions:
