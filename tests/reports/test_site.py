@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +13,7 @@ import polars as pl
 import pytest
 
 from giveway.cli.main import run
-from giveway.core.errors import UsageError
+from giveway.core.errors import StoreError, UsageError
 from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.site.benchmarks import board_pages, interval
 from giveway.reports.site.browsing import chunks, detail_digits, finite, script, table_data
@@ -123,6 +124,103 @@ def test_a_second_site_replaces_the_first_and_other_folders_are_left_alone(tmp_p
         write_site(other, [section], title="three", bibtex="")
     assert [p.name for p in other.iterdir()] == ["thesis.tex"]
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.fixture
+def section() -> Section:
+    page = Page(file="index.html", title="T", blocks=())
+    return Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
+
+
+@pytest.mark.parametrize(("inside", "out"), [("", "."), ("", "../out"), ("s", ".."), ("", "..//out/../out")])
+def test_the_folder_one_stands_in_is_refused_before_anything_is_deleted(
+    section: Section, inside: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_site(tmp_path / "out", [section], title="one", bibtex="")
+    monkeypatch.chdir(tmp_path / "out" / inside)
+    with pytest.raises(UsageError, match="stand in") as error:
+        write_site(Path(out), [section], title="two", bibtex="")
+    assert error.value.hint is not None and "--out" in error.value.hint
+    assert "<h1>one</h1>" in (tmp_path / "out" / "index.html").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_site_behind_a_link_is_replaced_and_the_link_stays(section: Section, tmp_path: Path) -> None:
+    write_site(tmp_path / "real", [section], title="one", bibtex="")
+    (tmp_path / "link").symlink_to("real")
+    write_site(tmp_path / "link", [section], title="two", bibtex="")
+    assert (tmp_path / "link").is_symlink()
+    assert "<h1>two</h1>" in (tmp_path / "real" / "index.html").read_text()
+    assert {p.name for p in tmp_path.iterdir()} == {"real", "link"}
+
+
+def test_a_site_with_files_of_somebody_else_in_it_is_left_alone(section: Section, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    (out / ".git").mkdir()
+    with pytest.raises(UsageError) as error:
+        write_site(out, [section], title="two", bibtex="")
+    assert error.value.found == ".git"
+    assert (out / ".git").exists()
+    assert "<h1>one</h1>" in (out / "index.html").read_text()
+
+
+def test_files_that_a_file_manager_leaves_do_not_matter(section: Section, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    (out / ".DS_Store").write_bytes(b"")
+    write_site(out, [section], title="two", bibtex="")
+    assert "<h1>two</h1>" in (out / "index.html").read_text()
+
+
+def test_a_marker_that_cannot_be_read_makes_no_site(section: Section, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    (out / "giveway-site.json").write_text("[")
+    with pytest.raises(UsageError):
+        write_site(out, [section], title="two", bibtex="")
+    assert "<h1>one</h1>" in (out / "index.html").read_text()
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_old_site_survives_a_replacement_that_fails(
+    section: Section, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first step moves the old site aside, the second moves the new one in."""
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    rename, calls = Path.rename, 0
+
+    def failing(self: Path, target: Path) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise OSError(16, "Device or resource busy")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises(StoreError, match="cannot be written"):
+        write_site(out, [section], title="two", bibtex="")
+    assert "<h1>one</h1>" in (out / "index.html").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_both_sites_are_on_disk_whenever_one_of_them_is_out_of_place(
+    section: Section, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    write_site(out, [section], title="one", bibtex="")
+    rename = Path.rename
+    seen: list[set[str]] = []
+
+    def watched(self: Path, target: Path) -> Path:
+        moved = rename(self, target)
+        seen.append({re.findall("<h1>(.*?)</h1>", p.read_text())[0] for p in tmp_path.glob("*/index.html")})
+        return moved
+
+    monkeypatch.setattr(Path, "rename", watched)
+    write_site(out, [section], title="two", bibtex="")
+    assert seen == [{"one", "two"}, {"one", "two"}]
 
 
 def test_interval_is_widened_because_splits_share_samples() -> None:

@@ -19,6 +19,11 @@ from giveway.reports.site.markup import render_page
 
 MARKER = "giveway-site.json"
 ASSETS = ("site.css", "site.js", "browser.js", "details.js")
+TOP = ("assets", "index.html", "citations.html", "references.bib")
+"""What every site has at its root, beside the marker and its sections."""
+IGNORED = frozenset({".DS_Store", "Thumbs.db"})
+"""File managers leave these in any folder they show."""
+MAX_NAMES = 5
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 Progress = Callable[[int, str], None]
@@ -29,8 +34,11 @@ def write_site(
 ) -> int:
     """Write all pages and files; an older site in the same folder is replaced at the end.
 
+    The old site is moved aside, the new one moved in, and only then the old one deleted, so that a process that is
+    killed leaves at least one whole site, if only beside the folder under a hidden name.
+
     Args:
-        out: folder; must be new, empty or hold an older site.
+        out: folder; must be new, empty or hold an older site and nothing else. Links are followed.
         sections: at least one.
         title: of the first page.
         bibtex: bibliography to offer.
@@ -40,24 +48,69 @@ def write_site(
         Number of files.
 
     Raises:
-        UsageError: if the folder holds something else.
+        UsageError: if the folder holds something else, or is one the process stands in.
         StoreError: if it cannot be written.
     """
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MARKER).exists())):
-        raise UsageError("the folder holds other files", where=out, hint="choose a new folder with --out")
-    work = out.parent / f".{out.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    out = out.resolve()
+    require_replaceable(out)
+    name = f".{out.name}.{os.getpid()}.{secrets.token_hex(4)}"
+    work, aside = out.with_name(f"{name}.tmp"), out.with_name(f"{name}.old")
     say = progress or (lambda count, name: None)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         count = _write(work, sections, title, bibtex, say)
-        if out.exists():
-            shutil.rmtree(out)
-        work.rename(out)
+        _put_in_place(work, out, aside)
     except OSError as error:
         raise StoreError("the site cannot be written", where=out, found=error.strerror or error) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return count
+
+
+def require_replaceable(out: Path) -> None:
+    """Stop before anything is done if replacing the folder would take away what is not ours.
+
+    Raises:
+        UsageError: if the folder holds something else than a site, or is one the process stands in.
+    """
+    out = out.resolve()
+    if out == Path.cwd() or out in Path.cwd().parents:
+        raise UsageError(
+            "a site replaces its folder, and you stand in this one",
+            where=out,
+            hint=f"cd {out.parent} and give --out {out.name}" if out.name else "choose a new folder with --out",
+        )
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise UsageError("this is a file, not a folder", where=out, hint="choose a new folder with --out")
+    others = sorted({p.name for p in out.iterdir()} - _names_of_site(out) - IGNORED)
+    if others:
+        shown = ", ".join(others[:MAX_NAMES]) + (f" and {len(others) - MAX_NAMES} more" if others[MAX_NAMES:] else "")
+        raise UsageError("the folder holds other files", where=out, found=shown, hint="choose a new folder with --out")
+
+
+def _names_of_site(folder: Path) -> set[str]:
+    """What an older site put into its folder; nothing if there is none."""
+    try:
+        sections = json.loads((folder / MARKER).read_text("utf-8"))["sections"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {MARKER, *TOP, *map(str, sections)}
+
+
+def _put_in_place(work: Path, out: Path, aside: Path) -> None:
+    """Exchange the folders; if the new one cannot be moved in, the old one comes back."""
+    if not out.exists():
+        work.rename(out)
+        return
+    out.rename(aside)
+    try:
+        work.rename(out)
+    except BaseException:
+        aside.rename(out)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write(work: Path, sections: Sequence[Section], title: str, bibtex: str, say: Progress) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.site.content import Limits, Section
-from giveway.reports.site.writing import Progress, write_site
+from giveway.reports.site.writing import Progress, require_replaceable, write_site
 from giveway.web.results import sources
 
 STORE_FILE, STUDY_FILE = "store.json", "study.toml"
@@ -59,9 +59,10 @@ def make_report(
         progress: called with the number of files written so far and the latest one.
 
     Raises:
-        UsageError: no such folder, or ``out`` holds something else.
+        UsageError: no such folder, or ``out`` holds something else or is one the process stands in.
         EmptySelectionError: nothing to report.
     """
+    require_replaceable(out)
     found = find_results(folder, without=out)
     made = {
         root: sources.study(root, id, draws=draws, database=database)
