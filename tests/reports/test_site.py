@@ -245,6 +245,22 @@ def test_leaderboards_rank_by_mean_mark_ties_and_show_published_only_for_real_da
     assert all(row[8].text == "–" for row in table.rows)
 
 
+class Spelled(float):
+    """A number that writes itself as numpy 2 does."""
+
+    def __repr__(self) -> str:
+        return f"np.float64({float(self)})"
+
+
+def test_orders_are_plain_numbers_whatever_library_they_come_from(small_frame: pl.DataFrame) -> None:
+    (board,), _ = board_pages(small_frame, real_datasets=[])
+    (table,) = (b for b in board.blocks if isinstance(b, Table))
+    assert {type(entry.order) for row in table.rows for entry in row} == {float, type(None)}
+    page = Page(file="index.html", title="T", blocks=(replace(table, rows=((Entry(text="x", order=Spelled(0.5)),),)),))
+    section = Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
+    assert 'data-order="0.5"' in render_page(page, section=section, sections=[section])
+
+
 def test_published_numbers_stand_beside_ours(published_frame) -> None:
     (page,), _ = board_pages(published_frame("ade", "constant"), real_datasets=["lgap"])
     (table,) = (b for b in page.blocks if isinstance(b, Table))

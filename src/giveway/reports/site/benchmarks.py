@@ -114,7 +114,8 @@ def _ranked(
     tied_critical = tied_on_critical_split(scores, best_critical, info, results.judgment)
     for rank, model in enumerate(ordered, start=1):
         s = scores[model]
-        low, high = np.clip(interval(s.value, corrected=results.profile != "paper"), *info.range)
+        ends = np.clip(interval(s.value, corrected=results.profile != "paper"), *info.range)
+        low, high = float(ends[0]), float(ends[1])
         known = published_value(metric=info.name, t0=results.selection.t0, dataset=dataset, model=model, n_input=n)
         published = known if dataset in real else None
         sd = results.judgment.deviation(s.value[np.isfinite(s.value)])

@@ -146,7 +146,7 @@ def _table(table: Table, number: int) -> str:
 def _cell(entry: Entry, column: int, table: Table) -> str:
     attributes = _numeric(column, table)
     if entry.order is not None:
-        attributes += f' data-order="{entry.order!r}"' if math.isfinite(entry.order) else ' data-order=""'
+        attributes += f' data-order="{float(entry.order)!r}"' if math.isfinite(entry.order) else ' data-order=""'
     if entry.note:
         attributes += f' title="{_e(entry.note)}"'
     text = _e(entry.text)
