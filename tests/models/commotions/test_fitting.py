@@ -24,7 +24,7 @@ from giveway.models.commotions.fitting.result import FittedParameters
 from giveway.models.commotions.fitting.search import Budget, Trace
 from giveway.models.commotions.fitting.trace import TraceLines
 from giveway.models.commotions.losses import TrainingSet, loss_of, path_losses
-from giveway.models.commotions.parameters import Box, to_search
+from giveway.models.commotions.parameters import Box, Theta, to_search
 from giveway.models.commotions.simulation import Simulation, simulate_encounters
 
 CONFIG = Configuration.from_name("CM_INA11")
@@ -240,6 +240,42 @@ def test_a_file_that_holds_no_parameters_is_refused(tmp_path, text):
     (tmp_path / "theta.json").write_text(text)
     with pytest.raises(FileFormatError, match="no fitted parameters"):
         FittedParameters.load(tmp_path / "theta.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("delta_t_action", 2.0, "outside its range"),
+        ("delta_t_action", 0.15, "outside its range"),
+        ("v_free_rel", float("nan"), "no finite number"),
+        ("t_safe", float("inf"), "no finite number"),
+    ],
+)
+def test_parameters_that_cannot_be_simulated_are_refused_with_the_name_of_the_file(
+    golden, tmp_path, name, value, words
+):
+    theta = replace(golden.THETA_A, **{name: value})
+    FittedParameters(theta=theta, config=CONFIG, loss=1.0, loss_error=0.0).save(tmp_path / "theta.json")
+    with pytest.raises(FileFormatError, match=words) as caught:
+        FittedParameters.load(tmp_path / "theta.json")
+    assert caught.value.where == str(tmp_path / "theta.json")
+    assert f"{name} = {value:g}" in caught.value.found
+
+
+def test_deployed_logarithms_are_read_again(golden, tmp_path):
+    theta = Theta.from_array(to_search(golden.THETA_A))
+    FittedParameters(theta=theta, config=CONFIG, loss=1.0, loss_error=0.0).save(tmp_path / "theta.json")
+    assert FittedParameters.load(tmp_path / "theta.json").theta == theta
+
+
+@pytest.mark.parametrize("change", [{"actions": [-1.0, 1.0]}, {"model": "CM_XXX11"}, {"provenance": {"switches": 3}}])
+def test_a_file_that_describes_no_model_is_refused_with_its_name(golden, tmp_path, change):
+    path = tmp_path / "theta.json"
+    FittedParameters(theta=golden.THETA_A, config=CONFIG, loss=1.0, loss_error=0.0).save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(FileFormatError, match="no fitted parameters") as caught:
+        FittedParameters.load(path)
+    assert caught.value.where == str(path)
 
 
 def test_one_class_only_still_fits():

@@ -1,7 +1,10 @@
 """The public entry: shapes, independence of batching, symmetries, sanity, and what happens with nonsense."""
 
 import inspect
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.models.commotions import NAMES, Configuration, encounter, simulate
 from giveway.models.commotions.encounter import content_keys, encounters_from_distances, published_step_count
+from giveway.models.commotions.kernel.constants import constants_of
 from giveway.models.commotions.parameters import PARAMETER_NAMES, Box, Derived
 from giveway.models.commotions.reference import perception
 from giveway.models.commotions.reference.rollout import roll_out
@@ -232,11 +236,35 @@ def test_published_step_count_loses_the_steps_named_in_the_specification():
         ({"theta": None}, "no mapping"),
         ({"n_paths": 1.5}, "n_paths is no whole number"),
         ({"seed": "today"}, "seed is no whole number"),
+        ({"theta": {**MIDDLE.as_dict(), 3: 1.0}}, "unknown parameter of the Commotions model '3'"),
     ],
 )
 def test_nonsense_is_refused_with_a_sentence(change, words):
     with pytest.raises(UsageError, match=words):
         run({**inputs(), **change})
+
+
+ROUNDED_UP = """
+import sys
+sys.path.insert(0, {folder!r})
+import test_simulation as t
+few = t.part(t.inputs(), slice(0, 4))
+one, other = (t.run(few, theta={{**t.MIDDLE.as_dict(), "delta_t_action": x}}) for x in (1.0, 1.0000000007))
+print((one.t_accept_s == other.t_accept_s).all())
+"""
+
+
+def test_a_value_just_beyond_its_range_counts_as_its_end():
+    """In a process of its own: a plan of six steps would be written beyond the memory of the kernel."""
+    code = ROUNDED_UP.format(folder=str(Path(__file__).parent))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
+
+
+@pytest.mark.parametrize("duration", [0.15, 0.2, 1.01, 2.0, np.nan, np.inf])
+def test_the_kernel_refuses_actions_that_its_plan_cannot_hold(duration):
+    with pytest.raises(UsageError, match="action lasts 2 to 5 steps"):
+        constants_of(replace(MIDDLE, delta_t_action=duration), Configuration.from_name("CM_IIJ11"), np.float64)
 
 
 @pytest.mark.parametrize(

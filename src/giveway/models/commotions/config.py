@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Literal
@@ -37,9 +38,10 @@ class Configuration:
 
     def __post_init__(self) -> None:
         actions = self.action_set
-        if 0.0 not in actions or list(actions) != sorted(set(actions)) or not 2 <= len(actions) <= MAX_ACTIONS:
+        ascending = list(actions) == sorted(set(actions)) and all(map(math.isfinite, actions))
+        if 0.0 not in actions or not ascending or not 2 <= len(actions) <= MAX_ACTIONS:
             raise UsageError(
-                "an action set must be ascending, contain 0 and have 2 to 9 members",
+                "an action set must be finite and ascending, contain 0 and have 2 to 9 members",
                 where="Configuration.actions",
                 found=str(actions),
                 hint=f"for example {SMALL_ACTIONS}",

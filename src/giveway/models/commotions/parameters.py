@@ -43,6 +43,15 @@ class Parameter:
     log: bool
     meaning: str
 
+    def contains(self, value: float) -> bool:
+        """Whether a value lies in the searched range, up to rounding (1e-9 of its width)."""
+        slack = 1e-9 * (self.high - self.low)
+        return self.low - slack <= value <= self.high + slack
+
+    def clip(self, value: float) -> float:
+        """The nearest value of the searched range."""
+        return min(max(value, self.low), self.high)
+
 
 def _p(name: str, symbol: str, unit: str, low: float, high: float, log: bool, meaning: str) -> Parameter:
     return Parameter(name=name, symbol=symbol, unit=unit, low=low, high=high, log=log, meaning=meaning)
@@ -92,6 +101,8 @@ class Theta:
     def checked(cls, values: Mapping[str, float] | Theta) -> Theta:
         """θ from a mapping, every key present, known and inside its searched range.
 
+        A value that rounding has put beyond an end of its range becomes that end.
+
         Raises:
             UnknownNameError: for an unknown key.
             UsageError: for a missing key or a value that is not finite or outside its range.
@@ -104,7 +115,7 @@ class Theta:
             )
         for key in values:
             if key not in PARAMETER_NAMES:
-                raise UnknownNameError("parameter of the Commotions model", key, PARAMETER_NAMES)
+                raise UnknownNameError("parameter of the Commotions model", str(key), PARAMETER_NAMES)
         missing = [name for name in PARAMETER_NAMES if name not in values]
         if missing:
             raise UsageError(
@@ -115,8 +126,8 @@ class Theta:
             )
         numbers = {name: _number(values[name], name) for name in PARAMETER_NAMES}
         for parameter in PARAMETERS:
-            value, slack = numbers[parameter.name], 1e-9 * (parameter.high - parameter.low)
-            if not parameter.low - slack <= value <= parameter.high + slack:
+            value = numbers[parameter.name]
+            if not parameter.contains(value):
                 raise UsageError(
                     f"{parameter.name} is outside its range",
                     where=f"theta[{parameter.name!r}]",
@@ -124,7 +135,7 @@ class Theta:
                     hint=f"between {parameter.low:g} and {parameter.high:g} {parameter.unit}".rstrip()
                     + "; natural units, not logarithms",
                 )
-        return cls(**numbers)
+        return cls(**{p.name: p.clip(numbers[p.name]) for p in PARAMETERS})
 
     @classmethod
     def from_array(cls, values: FloatArray) -> Theta:

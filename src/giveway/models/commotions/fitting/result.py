@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from giveway.core.errors import FileFormatError
+from giveway.core.errors import FileFormatError, UsageError
 from giveway.core.files import write_text
-from giveway.models.commotions.config import Configuration
+from giveway.models.commotions.config import Configuration, Switches
 from giveway.models.commotions.parameters import PARAMETERS, Theta
 
 FORMAT = "giveway-commotions-parameters"
@@ -71,7 +72,7 @@ class FittedParameters:
         """Read what :meth:`save` wrote.
 
         Raises:
-            FileFormatError: for anything else.
+            FileFormatError: for anything else, and for a θ that cannot be simulated.
         """
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -89,8 +90,10 @@ class FittedParameters:
                     actions=actions,
                 )
             theta = {p.name: float(document["theta"][p.name]["value"]) for p in PARAMETERS}
+            provenance = dict(document["provenance"])
+            Switches(**provenance.get("switches", {}))  # complain now rather than when they are needed
             return cls(
-                theta=Theta(**theta),
+                theta=_simulable(theta, path),
                 config=config,
                 loss=float(document["loss"]["value"]),
                 loss_error=float(document["loss"]["standard_error"]),
@@ -103,12 +106,34 @@ class FittedParameters:
                     )
                     for s in document["stages"]
                 ),
-                provenance=document["provenance"],
+                provenance=provenance,
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, UsageError) as error:
             raise FileFormatError(
                 "no fitted parameters of the Commotions model can be read",
                 where=path,
-                found=f"{type(error).__name__}: {error}",
+                found=error.what if isinstance(error, UsageError) else f"{type(error).__name__}: {error}",
                 hint="fit again, or give a file written by giveway",
             ) from error
+
+
+def _simulable(values: Mapping[str, float], path: Path) -> Theta:
+    """θ whose numbers are finite and whose ΔT lies in its range.
+
+    Others may lie outside of theirs: with ``stage_winner = "logarithms"`` they are logarithms, which ΔT never is.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise FileFormatError(
+                "a fitted parameter is no finite number", where=path, found=f"{name} = {value:g}", hint="fit again"
+            )
+    (action,) = (p for p in PARAMETERS if p.name == "delta_t_action")
+    duration = values[action.name]
+    if not action.contains(duration):
+        raise FileFormatError(
+            "a fitted parameter is outside its range",
+            where=path,
+            found=f"{action.name} = {duration:g}",
+            hint=f"between {action.low:g} and {action.high:g} {action.unit}",
+        )
+    return Theta(**{**values, action.name: action.clip(duration)})

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import AnyArray, FloatArray
+from giveway.core.errors import UsageError
 from giveway.models.commotions.config import Configuration
 from giveway.models.commotions.parameters import (
+    DT_S,
     MIN_ANGLE_RAD,
     REGAIN_TIME_S,
     Derived,
@@ -18,7 +20,7 @@ from giveway.models.commotions.parameters import (
 )
 from giveway.models.commotions.reference.value import moments
 
-MAX_ACTION_STEPS = 5
+MIN_ACTION_STEPS, MAX_ACTION_STEPS = 2, 5
 
 # Entries of the vector of constants used in valuing.
 (DECAY, D_SAFE, T_SAFE, ACTION, REGAIN, NEW, OLD, BETA, THRESHOLD, K_DA, AFTER_ACTION, INV_U0) = range(12)
@@ -64,7 +66,16 @@ def constants_of(theta: Theta, config: Configuration, dtype: type[np.float32] | 
     Values are measured as what is missing to driving freely for ever, in units of u_free = 1/λ. With y = 1 - v/v_f the
     rate of that loss is y² + k_da a², never negative, so nothing cancels. Regaining free speed from y costs
     y² (λ ∫₀^τ e^-λt (1 - t/τ)² dt + k_da v_f² λ I_0(τ)/τ²).
+
+    Raises:
+        UsageError: for a ΔT whose plan of n + 1 steps has no place in the state of a vehicle.
     """
+    if not MIN_ACTION_STEPS - 1 < theta.delta_t_action / DT_S - 1e-9 <= MAX_ACTION_STEPS:
+        raise UsageError(
+            f"an action lasts {MIN_ACTION_STEPS} to {MAX_ACTION_STEPS} steps of {DT_S} s",
+            where="theta['delta_t_action']",
+            found=f"{theta.delta_t_action:g} s",
+        )
     derived = Derived.of(theta)
     decay, tau = derived.decay, REGAIN_TIME_S if config.jerk else theta.delta_t_action
     action = [float(m) for m in moments(np.array(theta.delta_t_action), decay)]
