@@ -9,6 +9,7 @@ from giveway.core.errors import UsageError
 from giveway.models.commotions.agent import View, new_drivers, step_drivers
 from giveway.models.commotions.config import Configuration
 from giveway.models.commotions.parameters import DT_S, Box
+from giveway.models.commotions.reference.rollout import roll_out
 from giveway.models.commotions.simulation import simulate_encounters
 
 
@@ -92,3 +93,36 @@ def test_a_view_with_a_missing_number_is_refused(golden):
     view = view_of(encounters.chi, encounters.v, 0 * encounters.v, encounters.half_extent, 1)
     with pytest.raises(UsageError, match="not finite"):
         new_drivers(theta, "CM_IIJ11", replace(view, v=np.array([1.0, np.nan, 2.0])))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", ["CM_AIJ11", "CM_IIA12"])
+def test_without_a_scale_every_value_is_squashed_to_its_sign(golden, name, sign):
+    """The limit u_0,rel = ±0, which a deployed logarithm of 1 is, in the kernel as in the reference."""
+    config, encounters = Configuration.from_name(name), scenes(golden, 21)
+    theta = replace(Box.full().decode(np.full(14, 0.45)), t_evidence=DT_S)  # what is accumulated is the last value
+    steep = replace(theta, u_0_rel=sign * 0.0, delta_v_th_rel=sign * 1e9)  # nobody acts and forgets
+    thought = roll_out(encounters, steep, config, lambda step, vehicle: np.zeros((21, 3))).thoughts[0][1]
+    believed = np.where(thought.behaviors.valid[:, None, :], thought.other_value, 0.0)
+    assert np.isin(believed, [-1.0, 0.0, 1.0]).all()
+    assert {-1.0, 1.0} <= set(believed.ravel())
+
+    view = view_of(encounters.chi, encounters.v, 0 * encounters.v, encounters.half_extent, 1)
+    drivers = replace(new_drivers(theta, config, view, silent=True), theta=steep)
+    mind = step_drivers(drivers, view)[0].mind
+    rows = (
+        mind.reshape(len(mind), 3 * len(config.action_set), -1).swapaxes(1, 2).reshape(-1, 3 * len(config.action_set))
+    )
+    values, beliefs = np.split(rows[:21], [len(config.action_set)], axis=1)
+    np.testing.assert_array_equal(beliefs.reshape(believed.shape), believed)
+    np.testing.assert_allclose(values, thought.values, atol=1e-12)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["CM_AIJ11", "CM_IIA12"])
+def test_without_a_scale_simulations_have_results(golden, name, precision):
+    steep = replace(Box.full().decode(np.full(14, 0.45)), u_0_rel=0.0)
+    scene = scenes(golden, 21)
+    scene = replace(scene, v=scene.v * (np.arange(21) % 3 > 0)[:, None])  # some stand
+    found = simulate_encounters(scene, steep, Configuration.from_name(name), num_paths=8, seed=0, precision=precision)
+    assert np.isfinite(found.t_accept_s).all()

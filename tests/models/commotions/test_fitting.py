@@ -23,7 +23,7 @@ from giveway.models.commotions.fitting.parallel import FitTask, fit_many
 from giveway.models.commotions.fitting.result import FittedParameters
 from giveway.models.commotions.fitting.search import Budget, Trace
 from giveway.models.commotions.fitting.trace import TraceLines
-from giveway.models.commotions.losses import TrainingSet, loss_of, path_losses
+from giveway.models.commotions.losses import Loss, TrainingSet, loss_of, path_losses
 from giveway.models.commotions.parameters import Box, Theta, to_search
 from giveway.models.commotions.simulation import Simulation, simulate_encounters
 
@@ -215,6 +215,28 @@ def test_the_published_mistake_deploys_logarithms_when_stage_one_wins():
         training(), config, switches=Switches(optimizer="cma", stage_winner="logarithms"), options=options
     )
     np.testing.assert_allclose(paper.theta.as_array(), to_search(clean.theta))
+
+
+def at_the_lower_bounds(search):
+    """An optimizer that ends in a corner of the range, where log10 of u_0_rel is 0."""
+    while search.left > 0:
+        search.evaluate(np.zeros(14))
+
+
+def test_a_deployed_logarithm_of_zero_still_predicts(monkeypatch):
+    monkeypatch.setattr(OPTIMIZERS, "get", lambda name: at_the_lower_bounds)
+    config, data = Configuration.from_name("CM_INA21"), training()
+    options = FitOptions(budgets=[Budget(initial=2, further=1)] * 2)
+    fitted = fit_parameters(
+        data,
+        config,
+        switches=Switches(stage_winner="logarithms"),
+        options=options,
+        objective=lambda theta: Loss(mean=theta.u_0_rel, error=0.0),
+    )
+    assert fitted.theta.u_0_rel == 0.0
+    outcome = simulate_encounters(data.encounters, fitted.theta, config, num_paths=5, seed=0)
+    assert np.isfinite(outcome.t_accept_s).all()
 
 
 def test_profiles_name_the_published_and_the_corrected_way():

@@ -214,7 +214,7 @@ class Derived:
     Attributes:
         u_free: T_δ / ln 2, value of driving freely for ever [s].
         u_0: u_free u_0,rel, scale of the squashing function [s].
-        threshold: ΔV_th = tanh(1/u_0,rel) ΔV_th,rel.
+        threshold: ΔV_th = tanh(1/u_0,rel) ΔV_th,rel; its limit ±ΔV_th,rel for u_0,rel = ±0.
         u_ny: -1.5 u_free, what going first costs the vehicle that has to yield [s].
         num_action_steps: n = ceil(ΔT/δt).
         f: δt/T, weight of new evidence.
@@ -232,11 +232,12 @@ class Derived:
     @classmethod
     def of(cls, theta: Theta) -> Derived:
         """Section 4.3; ceil has a guard of 1e-9."""
-        u_free = theta.t_delta / math.log(2.0)
+        u_free, u_0_rel = theta.t_delta / math.log(2.0), theta.u_0_rel
+        best = math.tanh(1.0 / u_0_rel) if u_0_rel != 0 else math.copysign(1.0, u_0_rel)
         return cls(
             u_free=u_free,
-            u_0=u_free * theta.u_0_rel,
-            threshold=math.tanh(1.0 / theta.u_0_rel) * theta.delta_v_th_rel,
+            u_0=u_free * u_0_rel,
+            threshold=best * theta.delta_v_th_rel,
             u_ny=YIELD_PENALTY * u_free,
             num_action_steps=math.ceil(theta.delta_t_action / DT_S - 1e-9),
             f=DT_S / theta.t_evidence,

@@ -21,6 +21,7 @@ from giveway.models.commotions.parameters import (
 from giveway.models.commotions.reference.value import moments
 
 MIN_ACTION_STEPS, MAX_ACTION_STEPS = 2, 5
+STEEPEST = 1e12  # largest 1/u_0,rel: tanh of every value but 0 is ±1, and sums of scores stay finite in 32 bit
 
 # Entries of the vector of constants used in valuing.
 (DECAY, D_SAFE, T_SAFE, ACTION, REGAIN, NEW, OLD, BETA, THRESHOLD, K_DA, AFTER_ACTION, INV_U0) = range(12)
@@ -89,7 +90,8 @@ def constants_of(theta: Theta, config: Configuration, dtype: type[np.float32] | 
         derived.threshold,
         theta.k_da,
     )
-    value[[AFTER_ACTION, INV_U0]] = math.exp(-decay * theta.delta_t_action), 1 / theta.u_0_rel
+    value[AFTER_ACTION] = math.exp(-decay * theta.delta_t_action)
+    value[INV_U0] = math.copysign(1 / max(abs(theta.u_0_rel), 1 / STEEPEST), theta.u_0_rel)
     value[MOMENT : MOMENT + 5] = decay * np.array(action)
     value[REGAIN_SPEED] = decay * (regain[0] - 2 * regain[1] / tau + regain[2] / tau**2)
     value[REGAIN_ACCELERATION] = theta.k_da * decay * regain[0] / tau**2

@@ -129,5 +129,7 @@ def plan_value(
 
 
 def squash(value: FloatArray, triple: Triple, u_0: float, penalty: FloatArray | float) -> FloatArray:
-    """𝒱 = tanh((U + u_ny)/u_0), or -1 where the order is impossible (2.10)."""
-    return np.where(triple.possible, np.tanh((value + penalty) / u_0), -1.0)
+    """𝒱 = tanh((U + u_ny)/u_0), or -1 where the order is impossible (2.10); the limit ±1 or 0 for u_0 = ±0."""
+    total = value + penalty
+    squashed = np.tanh(total / u_0) if u_0 != 0 else np.copysign(1.0, u_0) * np.sign(total)
+    return np.where(triple.possible, squashed, -1.0)
