@@ -21,7 +21,7 @@ from commotions_fit import population
 
 from giveway.models.commotions import Configuration, Switches, Theta
 from giveway.models.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
-from giveway.models.commotions.encounter import Encounters, published_step_count
+from giveway.models.commotions.encounter import Encounters
 from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
 from giveway.models.commotions.fitting.search import Budget
 from giveway.models.commotions.parameters import Box, to_search
@@ -144,8 +144,9 @@ def main() -> None:
                 scene, with_logarithms(theta), config, num_paths=PATHS, seed=1, precision="float64"
             ).probability
             found.setdefault(f"{control[2]}C: logarithms deployed", []).append(change(kernel["float64"], wrong))
-            lost = scene.with_steps(published_step_count(scene.num_steps))
-            fewer = simulate_encounters(lost, theta, config, num_paths=PATHS, seed=1, precision="float64").probability
+            fewer = simulate_encounters(
+                scene, theta, config, num_paths=PATHS, seed=1, precision="float64", step_count="float32"
+            ).probability
             found.setdefault(f"{control[2]}C: last step lost", []).append(change(kernel["float64"], fewer))
             sets = [
                 simulate_encounters(

@@ -239,6 +239,19 @@ def test_a_deployed_logarithm_of_zero_still_predicts(monkeypatch):
     assert np.isfinite(outcome.t_accept_s).all()
 
 
+def test_the_last_step_lost_in_a_fit_leaves_the_surrogate_time_of_rejected_gaps(golden):
+    """A driver who stands rejects; the loss of a gap of 9 steps is that of its full horizon."""
+    scene = golden.scenario(30, 8, 10, 0, 7, 3.5, 9)
+    data = TrainingSet(encounters=scene, accepted=np.array([True]), t_accept_s=np.array([1.0]))
+    stubborn = replace(golden.THETA_A, delta_v_th_rel=1e9)
+    published, corrected = (
+        objective_of(data, CONFIG, Switches(step_count=count), FitOptions())(stubborn).mean
+        for count in ("float32", "integer")
+    )
+    assert published == pytest.approx(corrected, rel=1e-12)
+    assert corrected == pytest.approx(4 + (1.8 + 2 * 8 / 10 - 1.0) ** 2)
+
+
 def test_profiles_name_the_published_and_the_corrected_way():
     assert Switches.of("paper").optimizer == "bayes"
     assert Switches.of("clean") == Switches()

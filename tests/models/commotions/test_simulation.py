@@ -267,6 +267,20 @@ def test_the_kernel_refuses_actions_that_its_plan_cannot_hold(duration):
         constants_of(replace(MIDDLE, delta_t_action=duration), Configuration.from_name("CM_IIJ11"), np.float64)
 
 
+def test_the_last_step_lost_leaves_the_horizon_of_rejected_paths_alone(golden):
+    """5.1, 7.2: nine steps are eight in the published count, but the gap still closes after 9 · 0.2 s."""
+    nine = golden.scenario(*golden.S3, 9)
+    lost = {"theta": golden.THETA_A, "config": golden.variant("IIJ", 1), "step_count": "float32"}
+    eight = roll_out(nine.with_steps(np.array([8])), golden.THETA_A, lost["config"], golden.no_noise)
+    left = eight.chi[0, -1, 1] - nine.half_extent[0, 1]
+    kernel = simulate_encounters(nine, **lost, num_paths=1, seed=0, precision="float64", noise="silent")
+    reference = roll_out(nine, **lost, noise=golden.no_noise)
+    assert reference.chi.shape[1] == 9
+    assert not kernel.accepted[0, 0]
+    assert reference.t_accept_s[0] == pytest.approx(1.8 + 2 * left / 10)
+    assert kernel.t_accept_s[0, 0] == pytest.approx(reference.t_accept_s[0], abs=1e-9)
+
+
 @pytest.mark.parametrize(
     "change", [{"config": "CM_XIJ11"}, {"config": None}, {"theta": {**MIDDLE.as_dict(), "beta": 1.0}}]
 )

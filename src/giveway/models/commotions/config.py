@@ -14,6 +14,7 @@ LARGE_ACTIONS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 MAX_ACTIONS = 9
 
 Profile = Literal["paper", "clean"]
+StepCount = Literal["integer", "float32"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ class Switches:
     Attributes:
         optimizer: ``"bayes"`` (Sobol and expected improvement, as published) or any other registered optimizer.
         step_count: ``"integer"``: ceil of the horizon; ``"float32"``: the published count, which loses the last step
-            for some horizons (N = 9, 13, 18, ...).
+            for some horizons (N = 9, 13, 18, ...); the horizon itself stays.
         stage_winner: what is deployed when stage 1 of a two-stage fit wins. ``"best"``: its parameters;
             ``"logarithms"``: the published mistake, logarithms taken for natural units.
         spread_term: loss 2. ``"relative"``: of std/T_out, capped at 0.1, as computed; ``"absolute"``: as printed,
@@ -130,7 +131,7 @@ class Switches:
     """
 
     optimizer: str = "trust_region"
-    step_count: Literal["integer", "float32"] = "integer"
+    step_count: StepCount = "integer"
     stage_winner: Literal["best", "logarithms"] = "best"
     spread_term: Literal["relative", "absolute"] = "relative"
     box_fraction: float = 0.25

@@ -23,7 +23,6 @@ from giveway.models.commotions.encounter import (
     MAX_STEPS,
     Encounters,
     encounters_from_distances,
-    published_step_count,
 )
 from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
 from giveway.models.commotions.fitting.optimizers import INITIAL_POINTS
@@ -141,11 +140,13 @@ class FittedCommotions:
         probability[inside], quantile[inside] = 1.0, 0.0
         keep = usable(inputs)
         if keep.any():
-            encounters = encounters_of(inputs.take(keep))
-            if self.switches.step_count == "float32":
-                encounters = encounters.with_steps(published_step_count(encounters.num_steps))
             outcome = simulate_encounters(
-                encounters, self.parameters.theta, self.parameters.config, num_paths=self.num_paths, seed=seed
+                encounters_of(inputs.take(keep)),
+                self.parameters.theta,
+                self.parameters.config,
+                num_paths=self.num_paths,
+                seed=seed,
+                step_count=self.switches.step_count,
             )
             probability[keep], quantile[keep] = outcome.probability, outcome.quantiles_s()
         if not np.isfinite(probability).all():

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.predictions import QUANTILES
-from giveway.models.commotions.config import Configuration
-from giveway.models.commotions.encounter import Encounters, encounters_from_distances
+from giveway.models.commotions.config import Configuration, StepCount
+from giveway.models.commotions.encounter import Encounters, encounters_from_distances, steps_made
 from giveway.models.commotions.parameters import YIELD_PENALTY, Theta
 
 Precision = Literal["float32", "float64"]
@@ -122,12 +122,13 @@ def simulate_encounters(
     threads: int | None = None,
     noise: Literal["random", "silent"] | FloatArray = "random",
     penalties: tuple[float, float] = (0.0, YIELD_PENALTY),
+    step_count: StepCount = "integer",
 ) -> Simulation:
     """As :func:`simulate`, from checked values.
 
     Args:
         encounters: N initial states.
-        theta: θ, unchecked.
+        theta: θ, unchecked but for its ΔT.
         config: variant.
         num_paths: n_p, at least 1.
         seed: any integer.
@@ -135,6 +136,10 @@ def simulate_encounters(
         threads: None uses the cores this process may use.
         noise: ``"silent"`` sets all draws to 0; an array (steps, 2, 3) gives ε of every step and vehicle (E, T).
         penalties: u_ny/u_free of E and T.
+        step_count: ``"float32"`` loses the last step of some horizons, as published.
+
+    Raises:
+        UsageError: without paths, or if ΔT is no 2 to 5 steps.
     """
     from giveway.models.commotions.kernel import constants, rollout
 
@@ -160,7 +165,8 @@ def simulate_encounters(
         np.ascontiguousarray(encounters.half_extent),
         theta.v_free_rel * base,
         np.ascontiguousarray(base[:, 1]),
-        np.ascontiguousarray(encounters.num_steps, dtype=np.int64),
+        np.ascontiguousarray(steps_made(encounters.num_steps, step_count), dtype=np.int64),
+        encounters.horizon_s,
         np.ascontiguousarray(encounters.key, dtype=np.uint64),
         np.array([theta.sigma_r0_pos_rel, theta.sigma_r0_speed_rel]),
         known.value,

@@ -12,7 +12,6 @@ from giveway import __version__
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.seeds import seed_for
 from giveway.models.commotions.config import Configuration, Switches
-from giveway.models.commotions.encounter import published_step_count
 from giveway.models.commotions.fitting.journal import Journal
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
 from giveway.models.commotions.fitting.result import FittedParameters, Stage
@@ -48,19 +47,17 @@ class FitOptions:
 def objective_of(training: TrainingSet, config: Configuration, switches: Switches, options: FitOptions) -> Objective:
     """θ to loss with common random numbers: every θ meets the same noise."""
     noise_seed = seed_for(options.seed, "commotions", "noise")
-    simulated = training.encounters
-    if switches.step_count == "float32":
-        simulated = training.encounters.with_steps(published_step_count(training.encounters.num_steps))
 
     def objective(theta: Theta) -> Loss:
         simulation = simulate_encounters(
-            simulated,
+            training.encounters,
             theta,
             config,
             num_paths=options.num_paths,
             seed=noise_seed,
             precision=options.precision,
             threads=options.threads,
+            step_count=switches.step_count,
         )
         return loss_of(path_losses(simulation, training, config, switches))
 

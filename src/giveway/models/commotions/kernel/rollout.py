@@ -101,6 +101,7 @@ def _build(digest: str) -> Any:
         v_free: Any,
         v_base: Any,
         num_steps: Any,
+        horizon: Any,
         key: Any,
         prior: Any,
         k: Any,
@@ -145,7 +146,7 @@ def _build(digest: str) -> Any:
                         d = chi[sample, 1] - c[sample, 1]
                         if num_steps[sample] == 0 or d < 0.0:
                             accepted[sample, path] = False
-                            t_accept[sample, path] = num_steps[sample] * DT_S + 2.0 * d / v_base[sample]
+                            t_accept[sample, path] = horizon[sample] + 2.0 * d / v_base[sample]
                         else:
                             seat(state, mind, lane, chi[sample], v[sample], c[sample], v_free[sample], prior)
                             counters[lane] = np.uint32(key[sample] & np.uint64(0xFFFFFFFF))
@@ -225,7 +226,7 @@ def _build(digest: str) -> Any:
                     if d_now < 0.0:
                         t_accept[sample, path] = DT_S * (step[lane] - 1.0 + scratch[lane] / (scratch[lane] - d_now))
                     else:
-                        t_accept[sample, path] = num_steps[sample] * DT_S + 2.0 * d_now / v_base[sample]
+                        t_accept[sample, path] = horizon[sample] + 2.0 * d_now / v_base[sample]
                     job[lane], limit[lane] = IDLE, np.inf
                     free += 1
                     active -= 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.models.commotions.config import Configuration
-from giveway.models.commotions.encounter import Encounters
+from giveway.models.commotions.config import Configuration, StepCount
+from giveway.models.commotions.encounter import Encounters, steps_made
 from giveway.models.commotions.parameters import DT_S, REGAIN_TIME_S, Derived, Theta, action_ramps
 from giveway.models.commotions.reference import decision, motion, perception
 from giveway.models.commotions.reference.decision import Behaviors, Snapshot
@@ -181,7 +181,13 @@ def think(
 
 
 def roll_out(
-    encounters: Encounters, theta: Theta, config: Configuration, noise: Noise, *, ego_yields: float = 0.0
+    encounters: Encounters,
+    theta: Theta,
+    config: Configuration,
+    noise: Noise,
+    *,
+    ego_yields: float = 0.0,
+    step_count: StepCount = "integer",
 ) -> Rollout:
     """Simulate every encounter once (1.4, 2.1, 5.1).
 
@@ -191,9 +197,10 @@ def roll_out(
         config: variant.
         noise: draws.
         ego_yields: u_ny of E as a multiple of T's, 0 as published; 1 or a θ without penalty makes roles symmetric.
+        step_count: ``"float32"`` loses the last step of some horizons, as published.
     """
     derived = Derived.of(theta)
-    base = encounters.base_speed(config)
+    base, num_steps = encounters.base_speed(config), steps_made(encounters.num_steps, step_count)
     penalties = (ego_yields * derived.u_ny, derived.u_ny)
     states = [
         Snapshot(
@@ -212,7 +219,7 @@ def roll_out(
     history: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     open_history: list[BoolArray] = []
     thoughts: list[tuple[Thought | None, Thought]] = []
-    for step in range(int(encounters.num_steps.max(initial=0)) + 1):
+    for step in range(int(num_steps.max(initial=0)) + 1):
         if step > 0:
             states = [_moved(state, is_open) for state in states]
             minds = [replace(mind, plan=motion.shift_plan(mind.plan, jerk=config.jerk)) for mind in minds]
@@ -235,7 +242,7 @@ def roll_out(
         )
         open_history.append(is_open)
         entered = states[TARGET].chi < states[TARGET].c
-        is_open = is_open & ~entered & (step < encounters.num_steps)
+        is_open = is_open & ~entered & (step < num_steps)
     chi, v, a = (np.stack([instant[i] for instant in history], axis=1) for i in range(3))
     accepted, t_accept = acceptance(
         chi[:, :, TARGET] - encounters.half_extent[:, TARGET : TARGET + 1], encounters, base
