@@ -32,7 +32,8 @@ def explain(
 ) -> None:
     """Draw what the simulated driver saw, believed, valued and did in one encounter (PNG and HTML)."""
     from giveway.gaps.files import read_samples
-    from giveway.models.commotions.config import Configuration
+    from giveway.models.commotions.config import Configuration, Switches
+    from giveway.models.commotions.explain import check_path
     from giveway.models.commotions.explain import explain as explain_path
     from giveway.models.commotions.page import document_of, summary_of, write_page
     from giveway.models.commotions.picture import draw_explanation
@@ -55,8 +56,13 @@ def explain(
             where=sample,
             found="distances are missing, or T is inside the contested space at t_0",
         )
+    encounters = encounters_of(one.inputs)
+    check_path(encounters, 0, path=path)
     fitted = _parameters(parameters, config, everything, index, seed, quiet=as_json)
-    explanation = explain_path(encounters_of(one.inputs), 0, fitted.theta, config, path=path, seed=seed)
+    switches = fitted.switches or Switches()
+    explanation = explain_path(
+        encounters, 0, fitted.theta, fitted.config, path=path, seed=seed, step_count=switches.step_count
+    )
     truth = one.truth
     observed = f"accepted after {truth.t_accept_s[0]:.2f} s" if truth.accepted[0] else "rejected"
     stem = f"{sample}-{config.name}-{path}".replace("/", "_").replace("\\", "_").replace(" ", "_")

@@ -4,12 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
+from giveway.cli.gaps_explain import explain as explain_command
 from giveway.core.errors import UsageError
 from giveway.gaps.files import write_samples
+from giveway.models.commotions import Switches
 from giveway.models.commotions.explain import explain
 from giveway.models.commotions.fitting.result import FittedParameters
 from giveway.models.commotions.page import document_of, write_page
@@ -111,6 +114,41 @@ def test_the_command_draws_a_sample(golden, tmp_path):
     other = command("--sample", name, "--model", "CM_IIJ11", "--parameters", "theta.json", cwd=tmp_path)
     assert other.returncode == 2
     assert "another model" in other.stderr
+
+
+def with_horizon(steps):
+    samples = crossing_samples(30)
+    return replace(samples, inputs=replace(samples.inputs, num_predict=np.full(samples.num_samples, steps)))
+
+
+def ask(folder, sample, **changes):
+    """The command as a function; fitting is not expected."""
+    options = {"path": 0, "seed": 0, "samples": folder / "samples.parquet", "t0": None, "parameters": None}
+    explain_command(sample=sample, model="CM_AIJ11", out=folder / "out", as_json=True, **{**options, **changes})
+
+
+def test_the_command_takes_actions_and_step_count_of_the_parameter_file(golden, tmp_path, capsys):
+    samples = with_horizon(9)
+    config = replace(golden.variant("AIJ", 1), actions=(-4.0, 0.0, 3.0))
+    theta = replace(golden.THETA_A, delta_v_th_rel=0.1)  # hardly acts, so that the path lasts to the horizon
+    fitted = FittedParameters(
+        theta=theta, config=config, loss=1.0, loss_error=0.0, provenance={"switches": asdict(Switches.of("paper"))}
+    )
+    fitted.save(tmp_path / "theta.json")
+    write_samples(tmp_path / "samples.parquet", [samples])
+    ask(tmp_path, str(samples.inputs.sample_id[0]), parameters=tmp_path / "theta.json")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["actions"] == [-4.0, 0.0, 3.0]
+    assert len(answer["time_s"]) == 9
+
+
+@pytest.mark.parametrize(("path", "steps", "words"), [(500, 9, "no such path"), (0, 0, "closes at once")])
+def test_the_command_refuses_before_it_fits(tmp_path, monkeypatch, path, steps, words):
+    samples = with_horizon(steps)
+    write_samples(tmp_path / "samples.parquet", [samples])
+    monkeypatch.setattr("giveway.models.commotions.fitting.fit.fit_parameters", None)
+    with pytest.raises(UsageError, match=words):
+        ask(tmp_path, str(samples.inputs.sample_id[0]), path=path)
 
 
 def test_the_command_says_how_to_get_samples(tmp_path):

@@ -8,12 +8,14 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
-from giveway.models.commotions.config import Configuration
+from giveway.models.commotions.config import Configuration, StepCount
 from giveway.models.commotions.encounter import Encounters
 from giveway.models.commotions.parameters import DT_S, Derived, Theta
 from giveway.models.commotions.reference.random import random_noise
 from giveway.models.commotions.reference.rollout import EGO, TARGET, Thought, roll_out
 from giveway.models.commotions.simulation import simulate_encounters
+
+NUM_PATHS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,8 @@ def explain(
     *,
     path: int = 0,
     seed: int = 0,
-    num_paths: int = 100,
+    num_paths: int = NUM_PATHS,
+    step_count: StepCount = "integer",
 ) -> Explanation:
     """Look into one path; it is the path of that number in a simulation with this seed.
 
@@ -106,19 +109,19 @@ def explain(
         path: 0 to num_paths - 1.
         seed: of the noise.
         num_paths: for the share of acceptance shown beside it.
+        step_count: ``"float32"`` loses the last step of some horizons, as published.
 
     Raises:
-        UsageError: if there is no such path, or the horizon has no step.
+        UsageError: as :func:`check_path`, and for a ΔT that cannot be simulated.
     """
-    if not 0 <= path < num_paths:
-        raise UsageError("there is no such path", where="path", found=str(path), hint=f"0 to {num_paths - 1}")
+    check_path(encounters, index, path=path, num_paths=num_paths)
     one = encounters.take(slice(index, index + 1))
-    if one.num_steps[0] == 0:
-        raise UsageError("the gap closes at once, there is nothing to look into", where="horizon", found="0 steps")
+    rates = simulate_encounters(
+        one, theta, config, num_paths=num_paths, seed=seed, precision="float64", step_count=step_count
+    )
     noise = random_noise(one.key, np.full(1, path), seed)
-    rollout = roll_out(one, theta, config, noise)
+    rollout = roll_out(one, theta, config, noise, step_count=step_count)
     steps = int(rollout.open[0].sum())
-    rates = simulate_encounters(one, theta, config, num_paths=num_paths, seed=seed, precision="float64")
     thoughts = rollout.thoughts[:steps]
     return Explanation(
         config=config,
@@ -140,6 +143,18 @@ def explain(
         quantile_s=rates.quantiles_s()[0],
         num_paths=num_paths,
     )
+
+
+def check_path(encounters: Encounters, index: int, *, path: int, num_paths: int = NUM_PATHS) -> None:
+    """Whether there is something to look into; worth asking before a fit.
+
+    Raises:
+        UsageError: if there is no such path, or the horizon has no step.
+    """
+    if not 0 <= path < num_paths:
+        raise UsageError("there is no such path", where="path", found=str(path), hint=f"0 to {num_paths - 1}")
+    if encounters.num_steps[index] == 0:
+        raise UsageError("the gap closes at once, there is nothing to look into", where="horizon", found="0 steps")
 
 
 def _head(thoughts: list[Thought], config: Configuration) -> Head:

@@ -230,12 +230,11 @@ class CommotionsPredictor:
                 found=parameters.config.name,
                 hint=f"load it with {parameters.config.name}",
             )
-        provenance = parameters.provenance
         return FittedCommotions(
             info=self.info,
             parameters=parameters,
-            share_accepted=float(provenance.get("share_accepted", 0.5)),
-            switches=Switches(**provenance["switches"]) if "switches" in provenance else self.switches,
+            share_accepted=float(parameters.provenance.get("share_accepted", 0.5)),
+            switches=parameters.switches or self.switches,
         )
 
 

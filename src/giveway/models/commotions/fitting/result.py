@@ -48,6 +48,11 @@ class FittedParameters:
     stages: tuple[Stage, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def switches(self) -> Switches | None:
+        """What the fit was made with; None if the provenance does not say."""
+        return Switches(**self.provenance["switches"]) if "switches" in self.provenance else None
+
     def save(self, path: Path) -> None:
         """Write atomically."""
         document = {
