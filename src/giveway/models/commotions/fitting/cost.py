@@ -13,14 +13,18 @@ from giveway.models.commotions.fitting.fit import FitOptions, objective_of
 from giveway.models.commotions.fitting.journal import Journal
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
 from giveway.models.commotions.fitting.search import Budget, Objective, Search, initial_points
+from giveway.models.commotions.fitting.trust_region import BATCH
 from giveway.models.commotions.losses import Loss, TrainingSet
 from giveway.models.commotions.parameters import Box, Theta
 from giveway.models.protocol import FitCost
 
 TIMED_EVALUATIONS = 6
-TIMED_CHOICES = {"bayes": 2, "trust_region": 4}
-MANY_CHOICES = 60
-"""Of optimizers that propose a whole generation at a time, and cheaply."""
+TIMED_BATCHES = 2
+BATCHES = {"bayes": 1, "trust_region": BATCH}
+"""Points that an optimizer chooses at once."""
+
+OTHER_BATCH = 66
+"""Of optimizers that choose cheaply: six generations of CMA-ES, and room for larger ones."""
 
 FEW_SAMPLES = 12
 """Enough for losses that look like losses to the optimizer whose own time is measured."""
@@ -48,7 +52,7 @@ def fit_cost(training: TrainingSet, config: Configuration, switches: Switches, o
     choices_s = sum(budget.further * _choosing_s(switches.optimizer, budget, small) for budget in budgets)
     steps = float(training.encounters.num_steps.sum())
     further = sum(budget.further for budget in budgets)
-    choices = min(TIMED_CHOICES.get(switches.optimizer, MANY_CHOICES), further)
+    choices = min(TIMED_BATCHES * BATCHES.get(switches.optimizer, OTHER_BATCH), further)
     return FitCost(
         fixed_s=choices_s,
         per_step_s=(rounds + PREDICTION) * evaluation_s / steps,
@@ -70,13 +74,17 @@ def _few(training: TrainingSet) -> TrainingSet:
 def _choosing_s(optimizer: str, budget: Budget, objective: Objective) -> float:
     """Time per further point that the optimizer itself takes, in the middle of its search.
 
-    There it knows as many points as on average. The first choice starts from nothing and is not counted, nor is the
-    time of the evaluations.
+    There it knows as many points as on average. Batches are timed whole, because all of one is chosen before its first
+    evaluation. The first batch starts from nothing and is not counted, nor is the time of the evaluations.
     """
     key = (optimizer, budget)
+    if budget.further == 0:
+        return 0.0
     if key not in _choice_s:
-        further = min(TIMED_CHOICES.get(optimizer, MANY_CHOICES) + 1, budget.further)
-        known = budget.initial + (budget.further - further) // 2
+        batch = BATCHES.get(optimizer, OTHER_BATCH)
+        counted = TIMED_BATCHES * batch
+        further = batch + counted
+        known = budget.initial + max(0, budget.further - further) // 2
         ended: list[float] = []
         evaluating: list[float] = []
 
@@ -99,7 +107,6 @@ def _choosing_s(optimizer: str, budget: Budget, objective: Objective) -> float:
         for point in initial_points(known, 0):
             search.evaluate(point)
         OPTIMIZERS.get(optimizer)(search)
-        counted = further - 1
-        spent = ended[-1] - ended[-1 - counted] - sum(evaluating[-counted:]) if counted > 0 else 0.0
-        _choice_s[key] = max(spent, 0.0) / max(counted, 1)
+        spent = ended[-1] - ended[-1 - counted] - sum(evaluating[-counted:])
+        _choice_s[key] = max(spent, 0.0) / counted
     return _choice_s[key]
