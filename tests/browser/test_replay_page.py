@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,40 @@ def test_following_keeps_the_ego_in_the_center(replay):
             " return window.givewayPlayer.pick(c.clientWidth / 2, c.clientHeight / 2)?.agent.id; }"
         )
         assert hit == "a"
+
+
+def tip_at(replay, time: float, agent: str) -> str:
+    """What hovering over a road user shows."""
+    x, y = replay.evaluate(
+        """([time, agent]) => {
+          const player = window.givewayPlayer, canvas = document.querySelector("canvas");
+          player.show({ frame: "ego", ego: agent });
+          player.seek(time);
+          const box = canvas.getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        }""",
+        [time, agent],
+    )
+    replay.mouse.move(0, 0)
+    replay.mouse.move(x, y)
+    return replay.locator(".gw-tip").inner_text()
+
+
+@pytest.mark.parametrize("time", [0.0, 1.95, 2.0])
+def test_hovering_tells_the_speed_to_the_last_frame(replay, time):
+    assert tip_at(replay, time, "a") == "a (car)\n10.0 m/s"
+    assert tip_at(replay, time, "b") == "b (car)\n8.0 m/s"
+
+
+def test_the_speed_of_somebody_seen_only_once_is_not_invented(page, tmp_path):
+    scene = two_cars()
+    observed = scene.tracks.observed.copy()
+    observed[1, 1:] = False
+    document = replay_document(replace(scene, tracks=replace(scene.tracks, observed=observed)), ego="a")
+    file = tmp_path / "once.html"
+    file.write_text(replay_page(document), encoding="utf-8")
+    page.goto(file.as_uri())
+    assert tip_at(page, 0.0, "b") == "b (car)"
 
 
 def test_keyboard_steps_and_plays(replay):

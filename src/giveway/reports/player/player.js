@@ -63,7 +63,7 @@ export function readReplay(replay) {
   return { ...replay, agents, map, fans, duration: (replay.frames - 1) * replay.dt };
 }
 
-/** State of an agent at a (fractional) frame, or null while it is absent. */
+/** State of an agent at a (fractional) frame, or null while it is absent; dx, dy are null for an agent seen only once. */
 export function stateAt(agent, frame) {
   const whole = Math.floor(frame);
   for (const s of agent.segments) {
@@ -71,9 +71,11 @@ export function stateAt(agent, frame) {
     const i = Math.min(whole - s.start, s.x.length - 1);
     const j = Math.min(i + 1, s.x.length - 1);
     const f = frame - whole;
+    // The way of one frame; the last frame has none of its own and takes the one before.
+    const from = Math.min(i, s.x.length - 2), isKnown = from >= 0;
     return {
       x: s.x[i] + f * (s.x[j] - s.x[i]), y: s.y[i] + f * (s.y[j] - s.y[i]), h: s.h[i] + f * (s.h[j] - s.h[i]),
-      dx: s.x[j] - s.x[i], dy: s.y[j] - s.y[i],
+      dx: isKnown ? s.x[from + 1] - s.x[from] : null, dy: isKnown ? s.y[from + 1] - s.y[from] : null,
     };
   }
   return null;
@@ -376,8 +378,8 @@ function bindPointer(player, canvas, stage, tip) {
     const hit = player.pick(event.offsetX, event.offsetY);
     tip.hidden = !hit;
     if (!hit) return;
-    const speed = Math.hypot(hit.state.dx, hit.state.dy) / player.data.dt;
-    tip.textContent = `${hit.agent.label || hit.agent.id} (${hit.agent.kind.replaceAll("_", " ")})\n${speed.toFixed(1)} m/s`;
+    const speed = hit.state.dx === null ? "" : `\n${(Math.hypot(hit.state.dx, hit.state.dy) / player.data.dt).toFixed(1)} m/s`;
+    tip.textContent = `${hit.agent.label || hit.agent.id} (${hit.agent.kind.replaceAll("_", " ")})${speed}`;
     tip.style.left = `${Math.min(event.offsetX + 14, stage.clientWidth - 130)}px`;
     tip.style.top = `${event.offsetY + 14}px`;
   });
