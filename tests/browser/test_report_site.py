@@ -11,6 +11,7 @@ from giveway.reports.player.document import replay_document
 from giveway.reports.site.content import Limits, Sources
 from giveway.reports.site.runs import run_section
 from giveway.reports.site.writing import write_site
+from giveway.runs import Store
 from giveway.testing import worlds
 from giveway.testing.stores import DATASETS, invented_store
 
@@ -45,6 +46,10 @@ def open_page(page, file: Path) -> None:
 def column(page, number: int, table: str = "table") -> list[str]:
     cells = page.locator(f"{table} tbody tr:visible td:nth-child({number + 1})")
     return [text.rstrip("≈") for text in cells.all_inner_texts()]
+
+
+def titles(page) -> list[str]:
+    return [text.strip() for text in page.locator(".browser thead th").all_inner_texts()]
 
 
 def heading(page, title: str):
@@ -85,12 +90,11 @@ def test_cells_sort_filter_search_and_turn_pages(page, site: Path) -> None:
     page.get_by_label("model").select_option(label="LR_1D")
     assert status.inner_text() == "60 of 1,200 rows"
     heading(page, "auc").click()
-    titles = [t.strip() for t in page.locator(".browser thead th").all_inner_texts()]
-    values = [float(v) for v in column(page, titles.index("auc"), ".browser table")]
+    values = [float(v) for v in column(page, titles(page).index("auc"), ".browser table")]
     assert len(values) == 50
     assert values == sorted(values)
     page.click("text=Next")
-    later = [float(v) for v in column(page, titles.index("auc"), ".browser table")]
+    later = [float(v) for v in column(page, titles(page).index("auc"), ".browser table")]
     assert len(later) == 10
     assert later[0] >= values[-1]
     page.get_by_label("model").select_option(label="all")
@@ -141,6 +145,191 @@ def test_cells_open_by_keyboard_and_close_again(page, site: Path) -> None:
     page.wait_for_selector(".panel[data-key]")
     page.click("text=Close")
     assert page.locator(".panel").count() == 0
+
+
+class Held:
+    """Holds back files that the page asks for until they are released, in any order."""
+
+    def __init__(self, page, pattern: str) -> None:
+        self.page = page
+        self.routes: dict[str, list] = {}
+        page.route(pattern, self.hold)
+
+    def hold(self, route) -> None:
+        self.routes.setdefault("/".join(route.request.url.split("/")[-2:]), []).append(route)
+
+    def wait_for(self, name: str) -> None:
+        """Until the page has asked for a file."""
+        while name not in self.routes:
+            self.page.wait_for_timeout(10)
+
+    def release(self, name: str, *, lost: bool = False) -> None:
+        """Give the file to the page, or an error; returns when everything that waited for it has run."""
+        self.wait_for(name)
+        self.page.evaluate("(name) => { window.arrived = giveway.load(name).then(() => true, () => true); }", name)
+        for route in self.routes.pop(name):
+            route.abort() if lost else route.continue_()
+        assert self.page.evaluate("window.arrived")
+
+
+def cell_with_samples(page, site: Path) -> list[str]:
+    """Open a cell and its samples; returns the file of each sample's replay, in the order of the rows."""
+    key = sorted((site / "r" / "samples").iterdir())[0].stem
+    page.goto((site / "r" / "cells.html").as_uri() + f"#{key}")
+    page.wait_for_selector(".panel[data-key]")
+    page.evaluate(
+        """() => {
+          const mount = giveway.mountPlayer;
+          window.players = [];
+          giveway.mountPlayer = (...all) => {
+            const player = mount(...all);
+            const destroy = player.destroy;
+            Object.assign(player, { isAlive: true, destroy() { player.isAlive = false; destroy(); } });
+            window.players.push(player);
+            return player;
+          };
+        }"""
+    )
+    page.click("text=Show the samples")
+    page.wait_for_selector(".panel .browser tbody tr")
+    rows = page.locator(".panel .browser tbody tr").all()
+    data = "document.querySelector('.panel .browser').giveway.data.replays"
+    replays = page.evaluate(data)
+    return [replays[int(row.get_attribute("data-row"))] or "none" for row in rows]
+
+
+def alive(page) -> int:
+    return page.evaluate("window.players.filter((player) => player.isAlive).length")
+
+
+def test_the_sample_that_was_clicked_last_is_the_one_shown(page, site: Path) -> None:
+    held = Held(page, "**/replays/*.js")
+    files = cell_with_samples(page, site)
+    rows = page.locator(".panel .browser tbody tr")
+    slow, quick = [n for n, file in enumerate(files) if file != "none"][:2]
+    rows.nth(slow).click()
+    held.wait_for(files[slow])
+    rows.nth(quick).click()
+    held.release(files[quick])
+    page.wait_for_selector(".replay [data-ready]")
+    canvas = page.locator(".replay canvas").element_handle()
+    held.release(files[slow])
+    assert page.locator(".replay canvas").count() == 1
+    assert canvas.evaluate("(canvas) => canvas.isConnected")
+    assert alive(page) == 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_late_replay_does_not_hide_that_a_sample_has_none(page, site: Path, lost: bool) -> None:
+    held = Held(page, "**/replays/*.js")
+    files = cell_with_samples(page, site)
+    rows = page.locator(".panel .browser tbody tr")
+    slow = next(n for n, file in enumerate(files) if file != "none")
+    rows.nth(slow).click()
+    held.wait_for(files[slow])
+    rows.nth(files.index("none")).click()
+    held.release(files[slow], lost=lost)
+    assert page.locator(".replay").inner_text() == "This sample has no replay here."
+    assert alive(page) == 0
+
+
+def test_players_end_with_what_they_show(page, site: Path) -> None:
+    files = cell_with_samples(page, site)
+    rows = page.locator(".panel .browser tbody tr")
+    for n in [n for n, file in enumerate(files) if file != "none"][:2]:
+        rows.nth(n).click()
+        page.wait_for_selector(".replay [data-ready]")
+        page.click(".gw-controls button >> text=Play")
+        assert alive(page) == 1
+    rows.nth(files.index("none")).click()
+    assert alive(page) == 0
+    rows.nth(next(n for n, file in enumerate(files) if file != "none")).click()
+    page.wait_for_selector(".replay [data-ready]")
+    assert alive(page) == 1
+    page.click("text=Close")
+    assert alive(page) == 0
+
+
+def test_another_row_ends_the_player_and_does_not_listen_to_the_theme_twice(page, site: Path) -> None:
+    page.add_init_script(
+        """
+        window.listeners = 0;
+        const listen = document.addEventListener;
+        document.addEventListener = function (name, ...more) {
+          if (name === "giveway-theme") window.listeners += 1;
+          return listen.call(document, name, ...more);
+        };
+        """
+    )
+    files = cell_with_samples(page, site)
+    page.locator(".panel .browser tbody tr").nth(next(n for n, file in enumerate(files) if file != "none")).click()
+    page.wait_for_selector(".replay [data-ready]")
+    page.click("#theme")
+    assert page.evaluate("window.players[0].view.theme") == page.evaluate("document.documentElement.dataset.theme")
+    for n in range(3):
+        page.locator(".split > div > .scroll tbody tr").nth(n).click()
+        page.wait_for_selector(".panel[data-key]")
+    assert alive(page) == 0
+    assert page.evaluate("window.listeners") == 1
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_row_clicked_twice_while_it_loads_is_shown_once(page, site: Path, lost: bool) -> None:
+    held = Held(page, "**/details/*.js")
+    open_page(page, site / "r" / "cells.html")
+    page.locator(".browser tbody tr").first.dblclick()
+    while not held.routes:
+        page.wait_for_timeout(10)
+    held.release(next(iter(held.routes)), lost=lost)
+    page.wait_for_selector(".panel[data-key]")
+    assert page.locator(".panel h2").count() == 1
+    assert page.locator(".panel [role=alert]").count() == lost
+    assert page.locator(".panel h3", has_text="Measurements").count() == (not lost)
+
+
+def test_a_row_that_was_closed_while_it_loaded_stays_closed(page, site: Path) -> None:
+    held = Held(page, "**/details/*.js")
+    open_page(page, site / "r" / "cells.html")
+    page.locator(".browser tbody tr").first.click()
+    while not held.routes:
+        page.wait_for_timeout(10)
+    page.click("text=Close")
+    page.locator(".browser tbody tr").first.click()
+    held.release(next(iter(held.routes)))
+    page.wait_for_selector(".panel[data-key]")
+    assert page.locator(".panel h2").count() == 1
+
+
+def test_search_finds_labels_of_few_and_words_of_many(page, site: Path) -> None:
+    open_page(page, site / "r" / "cells.html")
+    status = page.locator(".browser [role=status]")
+    search = page.get_by_label("search")
+    search.fill("LR_1D")
+    assert status.inner_text() == "60 of 1,200 rows"
+    assert set(column(page, titles(page).index("model"), ".browser table")) == {"LR_1D"}
+    search.fill("lr_")
+    assert status.inner_text() == "120 of 1,200 rows"
+    page.get_by_label("dataset").select_option(label="lgap")
+    assert status.inner_text() == "24 of 1,200 rows"
+    search.fill("no such thing")
+    assert status.inner_text() == "0 of 1,200 rows"
+    assert_clean(page, site)
+
+
+def test_a_whole_key_finds_its_cell_and_opens_it_as_an_address(page, site: Path) -> None:
+    store = Store(site.parent / "R")
+    key = sorted(store.stamps())[3]
+    open_page(page, site / "r" / "cells.html")
+    status = page.locator(".browser [role=status]")
+    for text in (key, key.upper(), key[:20], key[:16], f" {key} "):
+        page.get_by_label("search").fill(text)
+        assert status.inner_text() == "1 of 1,200 rows", text
+    page.get_by_label("search").fill(f"{key[:16]}x")
+    assert status.inner_text() == "0 of 1,200 rows"
+    page.goto("about:blank")
+    page.goto((site / "r" / "cells.html").as_uri() + f"#{key}")
+    page.wait_for_selector(".panel[data-key]")
+    assert page.locator(".panel").get_attribute("data-key") == key[:16]
 
 
 def test_dark_light_and_paper(browser, site: Path) -> None:

@@ -5,11 +5,21 @@
   const { load, make, number } = window.giveway;
   const PAGE = 50;
   const MAX_CHOICES = 60;
+  const KEY_DIGITS = 16;
 
   const textOf = (column, row) => {
     if (column.kind === "choice") return column.codes[row] === null ? "–" : String(column.labels[column.codes[row]]);
     const value = column.values[row];
     return column.kind === "number" ? number(value) : value ?? "–";
+  };
+  /** Pages keep the first digits of the keys of cells; whole ones, and longer beginnings, are cut to them. */
+  const shortKey = (text) => (/^[0-9a-f]{17,64}$/.test(text) ? text.slice(0, KEY_DIGITS) : text);
+  /** A function from row to whether a column holds the words; null if it holds them nowhere. Labels are looked at once. */
+  const finder = (column, words) => {
+    if (column.kind === "text") return (row) => column.values[row] !== null && String(column.values[row]).toLowerCase().includes(words);
+    if (column.kind !== "choice" || column.of === "number") return null;
+    const found = column.labels.map((label) => String(label).toLowerCase().includes(words));
+    return found.includes(true) ? (row) => column.codes[row] !== null && found[column.codes[row]] : null;
   };
   /** Arrays compare fast: codes follow the order of their labels. */
   const sortKeys = (column) => (column.kind === "choice" ? column.codes : column.values);
@@ -101,13 +111,14 @@
       const { data } = this;
       const active = this.filters.filter(([, select]) => select.value !== "").map(([index, select]) => [data.columns[index].codes, Number(select.value)]);
       const words = this.search.value.trim().toLowerCase();
-      const texts = data.columns.filter((column) => column.kind === "text").map((column) => column.values);
+      const key = shortKey(words);
+      const finders = words ? data.columns.map((column) => finder(column, words)).filter(Boolean) : [];
       const keep = [];
       for (let row = 0; row < data.rows; row++) {
         let ok = true;
         for (const [codes, code] of active) if (codes[row] !== code) { ok = false; break; }
         if (ok && words) {
-          ok = (data.keys && data.keys[row].startsWith(words)) || texts.some((values) => values[row] !== null && String(values[row]).toLowerCase().includes(words));
+          ok = (data.keys && data.keys[row].startsWith(key)) || finders.some((has) => has(row));
         }
         if (ok) keep.push(row);
       }
@@ -159,7 +170,7 @@
         (data) => {
           const browser = new Browser(element, data, { onChoose: window.giveway.showDetails });
           element.giveway = browser;
-          const wanted = decodeURIComponent(location.hash.slice(1));
+          const wanted = shortKey(decodeURIComponent(location.hash.slice(1)));
           const row = wanted && data.keys ? data.keys.indexOf(wanted) : -1;
           if (row >= 0) browser.choose(row);
           element.dataset.ready = "true";

@@ -35,25 +35,46 @@
     return [make("h3", {}, "Measurements"), scroll];
   }
 
-  /** A place for a replay, and the function that fills it. */
-  function replayArea() {
-    const area = make("div", { class: "replay" });
-    let player = null;
-    const show = (file) => {
-      area.replaceChildren(make("p", { class: "note", role: "status" }, "Loading …"));
+  /** The place of a replay: one player at a time, and only of what was asked for last. */
+  class ReplayArea {
+    constructor() {
+      this.area = make("div", { class: "replay" });
+      this.player = null;
+      this.ticket = 0;
+      document.addEventListener("giveway-theme", () => { if (this.player) this.player.show({ theme: document.documentElement.dataset.theme }); });
+    }
+
+    /** Show something else; a file that is still on its way is no longer wanted. */
+    put(...content) {
+      this.ticket += 1;
+      if (this.player) this.player.destroy();
+      this.player = null;
+      this.area.replaceChildren(...content);
+    }
+
+    say(text) {
+      this.put(make("p", { class: "note", role: "status" }, text));
+    }
+
+    /** Resolves to whether the replay was still wanted when it came. */
+    show(file) {
+      this.say("Loading …");
+      const { ticket } = this;
       return load(file).then((replay) => {
-        if (player) player.destroy();
+        if (ticket !== this.ticket) return false;
         const stage = make("div");
-        area.replaceChildren(make("h3", {}, "Replay"), stage);
+        this.put(make("h3", {}, "Replay"), stage);
         const theme = document.documentElement.dataset.theme || "auto";
         const follow = replay.ego ? { frame: "ego", span: 90 } : {};
         const view = replay.view ? { frame: "ego", span: replay.view.span, up: replay.view.up } : follow;
-        player = window.giveway.mountPlayer(stage, replay, { theme, ...view });
+        this.player = window.giveway.mountPlayer(stage, replay, { theme, ...view });
         stage.dataset.ready = "true";
-      }, (error) => area.replaceChildren(make("p", { class: "warning", role: "alert" }, error.message)));
-    };
-    document.addEventListener("giveway-theme", () => { if (player) player.show({ theme: document.documentElement.dataset.theme }); });
-    return { area, show };
+        return true;
+      }, (error) => {
+        if (ticket === this.ticket) this.put(make("p", { class: "warning", role: "alert" }, error.message));
+        return false;
+      });
+    }
   }
 
   function samples(file, replay) {
@@ -69,8 +90,8 @@
         const inner = new window.giveway.Browser(table, data, {
           onChoose: (row) => {
             const found = data.replays && data.replays[row];
-            if (found) replay.show(found).then(() => replay.area.scrollIntoView({ block: "nearest" }));
-            else replay.area.replaceChildren(make("p", { class: "note", role: "status" }, "This sample has no replay here."));
+            if (found) replay.show(found).then((isShown) => { if (isShown) replay.area.scrollIntoView({ block: "nearest" }); });
+            else replay.say("This sample has no replay here.");
           },
         });
         table.giveway = inner;
@@ -82,7 +103,15 @@
     return place;
   }
 
-  function panelOf(browser) {
+  /** What a browser has open beside it: one replay area for all rows, and a number that counts openings and closings. */
+  const opened = new WeakMap();
+
+  function stateOf(browser) {
+    if (!opened.has(browser)) opened.set(browser, { replay: new ReplayArea(), ticket: 0 });
+    return opened.get(browser);
+  }
+
+  function panelOf(browser, state) {
     let panel = browser.split.querySelector(".panel");
     if (!panel) {
       panel = make("section", { class: "panel", "aria-label": "Details", tabindex: "-1" });
@@ -91,19 +120,25 @@
     browser.split.classList.add("open");
     const close = make("button", { type: "button", class: "close" }, "Close");
     close.addEventListener("click", () => {
+      state.ticket += 1;
+      state.replay.put();
       panel.remove();
       browser.split.classList.remove("open");
       history.replaceState(null, "", location.pathname + location.search);
     });
     panel.replaceChildren(close);
+    delete panel.dataset.key;
     return panel;
   }
 
   window.giveway.showDetails = function (row, browser) {
     const { data } = browser;
     const key = data.keys[row];
-    const panel = panelOf(browser);
-    const replay = replayArea();
+    const state = stateOf(browser);
+    const { replay } = state;
+    const ticket = ++state.ticket;
+    replay.put();
+    const panel = panelOf(browser, state);
     history.replaceState(null, "", `#${encodeURIComponent(key)}`);
     const summary = Object.fromEntries(data.columns.map((column) => [column.title, window.giveway.textOf(column, row)]));
     const finish = (parts) => {
@@ -118,8 +153,8 @@
     }
     const file = `${data.details.folder}/${key.slice(0, data.details.digits) || "all"}.js`;
     load(file).then((chunk) => {
+      if (ticket !== state.ticket) return;
       const found = chunk[key];
-      if (browser.chosen !== row) return;
       if (found.problem) {
         finish([make("p", { class: "warning" }, found.problem)]);
         return;
@@ -132,6 +167,6 @@
         ...facts("Versions", { data: found.data, ...found.versions, key: found.key }),
       ]);
       if (found.replay) replay.show(found.replay);
-    }, (error) => finish([make("p", { class: "warning", role: "alert" }, error.message)]));
+    }, (error) => { if (ticket === state.ticket) finish([make("p", { class: "warning", role: "alert" }, error.message)]); });
   };
 })();
