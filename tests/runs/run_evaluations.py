@@ -68,6 +68,10 @@ def sometimes(cell: Cell, context: CellContext) -> CellResult:
         raise ValueError("no file a\udcff.csv")  # as Python names files that are not in UTF-8
     if mood == "brief":
         time.sleep(0.03)
+    if mood == "wait":
+        (Path(context.settings["folder"]) / "waiting").touch()
+        while not (Path(context.settings["folder"]) / "go").exists():
+            time.sleep(0.05)
     if mood == "slow":
         time.sleep(60)
     if mood == "repairable" and not (Path(context.settings["folder"]) / "repaired").exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -90,6 +91,22 @@ def test_a_cell_that_kills_its_process_three_times_is_marked_and_the_rest_goes_o
     assert failures["kill"].attempts == 3
     assert "3 times" in failures["kill"].message
     assert "this cell cannot be computed" in failures["error"].traceback
+
+
+def test_a_run_that_ends_leaves_the_cells_of_others_alone(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    settings = {"folder": str(tmp_path)}
+    options = {"function": SOMETIMES, "store": tmp_path / "long", "executor": engine(cluster), "settings": settings}
+    long = threading.Thread(target=run, args=([Cell(kind="t", params={"mood": "wait"})],), kwargs=options)
+    long.start()
+    while not (tmp_path / "waiting").exists():
+        assert long.is_alive()
+        time.sleep(0.05)
+    short = run([Cell(kind="t", params={})], function=SOMETIMES, store=tmp_path / "short", executor=engine(cluster))
+    (tmp_path / "go").touch()
+    long.join()
+    assert short.ok
+    (line,) = next((tmp_path / "long" / "runs").glob("*.jsonl")).read_text().splitlines()
+    assert (json.loads(line)["status"], json.loads(line)["attempt"]) == ("done", 1)
 
 
 @pytest.mark.parametrize("where", ["local", pytest.param("dask", marks=pytest.mark.slow)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -103,6 +104,63 @@ def test_failures_travel_and_are_forgotten_after_success(bucket: str, tmp_path: 
     with Mirror(f"{bucket}/R").working() as store:
         assert run(todo, store=store, rerun="failed", **options).ok  # type: ignore[arg-type]
     assert status(Mirror(f"{bucket}/R").pull()).failed == 0
+
+
+def test_a_new_plan_of_the_same_length_reaches_other_machines(
+    bucket: str, tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, options = f"{bucket}/R", {"function": DRAW, "executor": SerialExecutor(), "spec": {"what": "three cells"}}
+    for machine in ("one", "another"):
+        monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / machine))
+        with Mirror(place).working() as store:
+            run(cells(3), store=store, **options)  # type: ignore[arg-type]
+    with Mirror(place).working() as store:
+        run(cells(3, version=2), store=store, limit=1, **options)  # type: ignore[arg-type]
+        here = status(store)
+    assert (here.done, here.missing) == (1, 2)
+    monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "one"))
+    there = status(Mirror(place).pull())
+    assert (there.done, there.missing) == (1, 2)
+
+
+def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_computed_again(bucket: str, cells: Cells) -> None:
+    import s3fs
+
+    place, options = f"{bucket}/R", {"function": DRAW, "executor": SerialExecutor()}
+    with Mirror(place).working() as store:
+        run(cells(3), store=store, **options)  # type: ignore[arg-type]
+        path = store.record_path(cells(3)[1].key)
+        whole, times = path.read_bytes(), path.stat()
+    rotten = whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]
+    path.write_bytes(rotten)
+    os.utime(path, ns=(times.st_mtime_ns, times.st_mtime_ns))  # the disk does not say when it rots
+    (store.root / "index.parquet").unlink()
+    with Mirror(place).working() as store:
+        healed = run(cells(3), store=store, **options)  # type: ignore[arg-type]
+    assert (healed.done, healed.skipped, len(healed.damaged)) == (0, 3, 1)
+    assert path.read_bytes() == whole
+    s3fs.S3FileSystem().pipe_file(f"{place.removeprefix('s3://')}/{path.relative_to(store.root)}", rotten)
+    path.unlink()
+    with Mirror(place).working() as store:
+        computed = run(cells(3), store=store, **options)  # type: ignore[arg-type]
+    assert (computed.done, computed.skipped) == (1, 2)
+    assert path.read_bytes() == whole
+    with Mirror(place).working() as store:
+        assert run(cells(3), store=store, **options).skipped == 3  # type: ignore[arg-type]
+
+
+def test_a_result_that_was_replaced_by_one_of_equal_length_is_fetched(bucket: str, cells: Cells) -> None:
+    import s3fs
+
+    place = f"{bucket}/R"
+    with Mirror(place).working() as store:
+        run(cells(1), function=DRAW, store=store, executor=SerialExecutor())
+    copy = Mirror(place).pull().record_path(cells(1)[0].key)
+    fs, name = s3fs.S3FileSystem(), f"{place.removeprefix('s3://')}/{copy.relative_to(store.root)}"
+    fs.pipe_file(name, copy.read_bytes().swapcase())
+    moved = copy.stat().st_mtime_ns - 2_000_000_000  # as if the copy had been made two seconds earlier
+    os.utime(copy, ns=(moved, moved))
+    assert Mirror(place).pull().record_path(cells(1)[0].key).read_bytes() == fs.cat_file(name)
 
 
 def test_two_runs_on_one_remote_store_are_refused(bucket: str) -> None:

@@ -20,6 +20,7 @@ from giveway.runs import (
     status,
 )
 from giveway.runs.executor import Control, Job
+from giveway.runs.files import DiskFullError
 from giveway.runs.worker import work
 
 Cells = Callable[..., list[Cell]]
@@ -229,3 +230,25 @@ def test_a_worker_killed_while_writing_leaves_nothing_behind(tmp_path: Path, cel
     )
     assert summary.ok, summary.failures
     assert not list((tmp_path / "R").rglob(".*.tmp"))
+
+
+def test_a_result_that_found_no_room_is_not_counted_as_safe(
+    tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Remote(SerialExecutor):
+        def run(self, jobs: object, control: Control) -> object:
+            for job in jobs:  # type: ignore[attr-defined]
+                if not control.draining:
+                    yield work(replace(job, store=None))
+
+    write, written = Store.write_encoded, []
+
+    def fill_up(store: Store, key: str, encoded: object) -> None:
+        if len(written) == 2:
+            raise DiskFullError("the disk is full", where=store.root)
+        write(store, key, encoded)  # type: ignore[arg-type]
+        written.append(key)
+
+    monkeypatch.setattr(Store, "write_encoded", fill_up)
+    with pytest.raises(DiskFullError, match="2 of 5 cells are finished and safe"):
+        run(cells(5), function=DRAW, store=tmp_path / "R", executor=Remote())  # type: ignore[arg-type]

@@ -3,6 +3,9 @@
 Workers put results straight into the object store, where an object appears whole or not at all. The copy serves
 everything that reads: it is brought up to date before and after a run. Objects have the names and the bytes of the
 files of a store on disk, so either can be copied to the other by any tool.
+
+A copy carries the time of its object, so an object that was replaced is fetched again and a file that was written here
+since is sent. Plans are always exchanged: they are few, and a second one may come within the resolution of that time.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import platform
 import secrets
 import shutil
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -34,8 +38,10 @@ STALE_S = 900.0
 _held: set[str] = set()
 """Tokens of the locks of this process; one that is not here was left behind when the store did not answer."""
 
-PULLED = ("cells", "failed", "plans", "runs")
-PUSHED = ("failed", "plans", "runs", "cells")
+FOLDERS = ("failed", "plans", "runs", "cells")
+ALWAYS = "plans"
+MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
+"""Where kinds of object stores say when an object was written."""
 
 
 class MirroredStore(Store):
@@ -52,7 +58,7 @@ class MirroredStore(Store):
 
     def refresh(self) -> None:
         """Bring over what workers have written."""
-        self._mirror.fetch()
+        self._mirror.fetch(("cells",))
 
 
 class Mirror:
@@ -101,43 +107,46 @@ class Mirror:
                 raise
             self.push()
 
-    def fetch(self) -> None:
-        """Copy what is missing here or has another size."""
+    def fetch(self, folders: Sequence[str] = FOLDERS) -> None:
+        """Copy what is missing here or was replaced there."""
         fs, root = open_remote(self.address)
-        with remote_errors(self.address):
-            fs.invalidate_cache()
-            listing: dict[str, dict[str, Any]] = fs.find(root, detail=True)
-        wanted: list[tuple[str, Path]] = []
-        for name, info in listing.items():
-            path = self.folder / name.removeprefix(root).lstrip("/")
+        wanted: list[tuple[_Object, Path]] = []
+        for name, found in self._objects(fs, root).items():
+            path = self.folder / name
             inside = path.relative_to(self.folder).parts
-            if inside[0] in PULLED or inside == (STORE_FILE,):
-                if ".." in inside or path.is_symlink():
-                    continue
-                if not path.is_file() or path.stat().st_size != info.get("size"):
-                    wanted.append((name, path))
+            if ".." in inside or path.is_symlink() or not (inside[0] in folders or inside == (STORE_FILE,)):
+                continue
+            if inside[0] == ALWAYS or not path.is_file() or not found.is_copied_by(path.stat()):
+                wanted.append((found, path))
         for start in range(0, len(wanted), 256):
             self._fetch(fs, wanted[start : start + 256])
 
     def push(self) -> None:
         """Send what the object store does not have; forget failures that are forgotten here."""
         fs, root = open_remote(self.address)
+        there = self._objects(fs, root)
+        here = {
+            path.relative_to(self.folder).as_posix(): path
+            for folder in FOLDERS
+            for path in (self.folder / folder).rglob("*")
+            if path.is_file() and not path.name.startswith(".")
+        }
+        self._send(
+            path
+            for name, path in here.items()
+            if name.startswith(f"{ALWAYS}/") or name not in there or there[name].is_older_than(path.stat())
+        )
+        gone = [found.name for name, found in there.items() if name.startswith("failed/") and name not in here]
+        if gone:
+            with remote_errors(self.address):
+                fs.rm(gone)
+
+    def _objects(self, fs: Any, root: str) -> dict[str, _Object]:
+        """Everything there is, by its path in the store."""
         with remote_errors(self.address):
             fs.invalidate_cache()
-            there: dict[str, Any] = {
-                name.removeprefix(root).lstrip("/"): info.get("size")
-                for name, info in fs.find(root, detail=True).items()
-            }
-            here = {
-                path.relative_to(self.folder).as_posix(): path.stat().st_size
-                for folder in PUSHED
-                for path in (self.folder / folder).rglob("*")
-                if path.is_file() and not path.name.startswith(".")
-            }
-            self._send(self.folder / name for name, size in here.items() if there.get(name) != size)
-            gone = [f"{root}/{name}" for name in there if name.startswith("failed/") and name not in here]
-            if gone:
-                fs.rm(gone)
+            listing: dict[str, dict[str, Any]] = fs.find(root, detail=True)
+        return {name.removeprefix(root).lstrip("/"): _Object.of(name, info) for name, info in listing.items()}
 
     def _exists(self) -> bool:
         fs, root = open_remote(self.address)
@@ -151,15 +160,56 @@ class Mirror:
             for path in paths:
                 fs.pipe_file(f"{root}/{path.relative_to(self.folder).as_posix()}", path.read_bytes())
 
-    def _fetch(self, fs: Any, wanted: list[tuple[str, Path]]) -> None:
+    def _fetch(self, fs: Any, wanted: list[tuple[_Object, Path]]) -> None:
         with remote_errors(self.address):
-            content: dict[str, bytes] = fs.cat([name for name, _ in wanted], on_error="omit")
-        for name, path in wanted:
-            if name in content:
+            content: dict[str, bytes] = fs.cat([found.name for found, _ in wanted], on_error="omit")
+        for found, path in wanted:
+            if found.name in content:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-                temporary.write_bytes(content[name])
+                temporary.write_bytes(content[found.name])
+                if found.modified_ns is not None:
+                    os.utime(temporary, ns=(found.modified_ns, found.modified_ns))
                 temporary.replace(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Object:
+    """One object as the listing describes it.
+
+    Attributes:
+        name: full path in the object store.
+        size: bytes, if the listing tells.
+        modified_ns: when it was written, in whole microseconds, if the listing tells.
+    """
+
+    name: str
+    size: int | None
+    modified_ns: int | None
+
+    @classmethod
+    def of(cls, name: str, info: Mapping[str, Any]) -> _Object:
+        told: Any = next((info[key] for key in MODIFIED if info.get(key) is not None), None)
+        if isinstance(told, str):
+            with contextlib.suppress(ValueError):
+                told = datetime.fromisoformat(told)
+        seconds = told.timestamp() if isinstance(told, datetime) else told if isinstance(told, int | float) else None
+        return cls(
+            name=name,
+            size=info.get("size"),
+            modified_ns=None if seconds is None else round(seconds * 1e6) * 1000,
+        )
+
+    def is_copied_by(self, file: os.stat_result) -> bool:
+        """Whether a file of ours is this object as it is now."""
+        same_time = self.modified_ns is None or abs(file.st_mtime_ns - self.modified_ns) < 1000
+        return same_time and file.st_size == self.size
+
+    def is_older_than(self, file: os.stat_result) -> bool:
+        """Whether a file of ours was written since; without times, whether it has another size."""
+        if self.modified_ns is None:
+            return file.st_size != self.size
+        return file.st_mtime_ns - self.modified_ns >= 1000
 
 
 def put_result(address: str, key: str, encoded: Encoded) -> None:

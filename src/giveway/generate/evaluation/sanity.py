@@ -10,7 +10,6 @@ from pathlib import Path
 from giveway.generate.evaluation.comparison import compare
 from giveway.generate.evaluation.protocol import HEADLINE, measured
 
-
 RANDOM_FAILURES = (0.05, 0.15)
 
 
