@@ -375,6 +375,16 @@ def test_every_dataset_and_every_published_model_can_be_cited() -> None:
             assert len(citations_for([f"model:{name}"])) > 1, name
 
 
+def test_damaged_samples_are_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    invented_store(tmp_path / "R", 40, sampled=3)
+    path = min((tmp_path / "R" / "cells").rglob("*.parquet"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    section = run_section(tmp_path / "R", id="r", title="", sources=Sources(), limits=Limits())
+    write_site(tmp_path / "out", [section], title="Results", bibtex="")
+    assert len(list((tmp_path / "out" / "r" / "samples").iterdir())) == 2
+    assert path.stem in (tmp_path / "out" / "r" / "failures.html").read_text()
+
+
 def test_command_makes_a_site_of_several_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     invented_store(tmp_path / "all" / "first", 200)
     invented_store(tmp_path / "all" / "deep" / "second", 200)

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from giveway.core.errors import GivewayError
+from giveway.core.errors import GivewayError, StoreError
 from giveway.reports.citations import citations_for
 from giveway.reports.site import benchmarks, drives, stores
 from giveway.reports.site.browsing import KEY_DIGITS, script, table_data
@@ -58,6 +58,9 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
     kind = str(tidy["kind"][0]) if tidy.height else _planned_kind(store)
     parts = _Parts(components=[f"command:{kind}"])
     sampled = [] if kind == "generate" else stores.sample_tables(store, cells, limits)
+    whole = [key for key in sampled if _is_whole(store, key)]
+    if len(whole) < len(sampled):
+        sampled, state = whole, status(store)  # the others are among the damaged ones now
     if kind == "gaps":
         _gaps(parts, store, tidy, sampled, sources)
     elif kind == "drive":
@@ -104,6 +107,15 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
         files=files,
         references=_references(parts.components),
     )
+
+
+def _is_whole(store: Store, key: str) -> bool:
+    """Whether the per-sample values of a cell can be read; reading damaged ones makes the store count them as such."""
+    try:
+        store.read_samples(key)
+    except StoreError:
+        return False
+    return True
 
 
 def _planned_kind(store: Store) -> str:
