@@ -116,6 +116,19 @@ def test_study_has_anchors_and_practice(study_folder: Path) -> None:
     assert len({(c.condition, c.scene) for c in clips}) == len(clips)
 
 
+def test_conditions_that_nobody_sees_are_said(tmp_path: Path) -> None:
+    def notes(limit: int) -> list[str]:
+        content = {"id": "x", "clips": {"duration_s": 0.5}, "order": {"clips_per_rater": limit}}
+        sources = [world_source("generated", 8, offset_s=0.5), world_source("recorded", 16)]
+        made = create_study(
+            sources, tmp_path / f"s{limit}", parse_design(content, where="test"), Plan(num_clips=8, num_anchors=2)
+        )
+        return [note for note in made.warnings if "nobody sees" in note]
+
+    assert notes(4) == []
+    assert "'broken_teleport'" in notes(3)[0]
+
+
 def test_a_used_folder_is_left_alone(study_folder: Path) -> None:
     with pytest.raises(UsageError, match="not empty"):
         synthetic_study(study_folder)

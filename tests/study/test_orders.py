@@ -11,9 +11,11 @@ from giveway.study.orders import OrderPlan, Stimulus, condition_quota, neighbors
 
 
 def stimuli(**counts: int) -> list[Stimulus]:
-    """Clips of several conditions; clip n of every condition shows scene n."""
+    """Clips of several conditions; clip n of every condition shows scene n; names tell which motion is broken."""
     return [
-        Stimulus(clip=f"{condition}-{n}", condition=condition, scene=f"scene-{n}")
+        Stimulus(
+            clip=f"{condition}-{n}", condition=condition, scene=f"scene-{n}", broken=condition.startswith("broken")
+        )
         for condition, count in counts.items()
         for n in range(count)
     ]
@@ -59,8 +61,25 @@ def test_incomplete_blocks_show_every_clip_equally_often() -> None:
 
 
 def test_incomplete_blocks_keep_the_share_of_conditions() -> None:
-    assert condition_quota(CLIPS, 9) == {"recorded": 3, "ours": 3, "theirs": 2, "broken": 1}
+    assert condition_quota(CLIPS, 12) == {"recorded": 3, "ours": 3, "theirs": 2, "broken": 4}
     assert sum(condition_quota(CLIPS, 10).values()) == 10
+
+
+@pytest.mark.parametrize(("num_clips", "limit"), [(100, 40), (36, 12), (36, 5)])
+def test_everybody_sees_every_clip_with_broken_motion(num_clips: int, limit: int) -> None:
+    plain = num_clips - 2
+    clips = stimuli(recorded=plain // 2, ours=plain - plain // 2, broken_teleport=1, broken_slide=1)
+    for slot in range(60):
+        items = order_for_slot(clips, OrderPlan(seed=2, clips_per_rater=limit), slot)
+        first = [i.item for i in items if i.kind == "clip" and not i.repeat]
+        assert len(first) == limit
+        assert {"broken_teleport-0", "broken_slide-0"} <= set(first)
+
+
+def test_broken_motion_leaves_one_clip_of_every_other_condition() -> None:
+    clips = stimuli(recorded=6, ours=6, broken_teleport=3, broken_slide=3)
+    assert condition_quota(clips, 4) == {"recorded": 1, "ours": 1, "broken_teleport": 1, "broken_slide": 1}
+    assert condition_quota(clips, 2) == {"recorded": 1, "ours": 1, "broken_teleport": 0, "broken_slide": 0}
 
 
 def test_no_two_clips_of_one_scene_follow_one_another() -> None:

@@ -16,6 +16,7 @@ from giveway.study.anchors import BROKEN_MOTIONS
 from giveway.study.clips import ClipScene, clip_document, clip_id, cut, encode_document
 from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, write_design
 from giveway.study.manifest import CLIP_FOLDER, Clip, ClipRole, write_manifest
+from giveway.study.orders import order_for_slot
 from giveway.study.secrets import load_key
 from giveway.study.sources import Source
 from giveway.study.texts import load_texts
@@ -217,7 +218,16 @@ def _advice(design: StudyDesign, clips: Sequence[Clip]) -> list[str]:
             f"{shown} clips, about {minutes:.0f} min per rater: set order.clips_per_rater in study.toml, "
             f"nobody should see more than {MAX_CLIPS_PER_RATER} or sit longer than {MAX_MINUTES:g} min"
         )
-    return advice
+    return advice + _unseen(design, clips)
+
+
+def _unseen(design: StudyDesign, clips: Sequence[Clip]) -> list[str]:
+    """Conditions that every order leaves out; how many clips a condition has is the same for every rater."""
+    main = {clip.clip: clip for clip in clips if clip.role == "main"}
+    order = order_for_slot([clip.stimulus for clip in main.values()], design.plan, 0)
+    seen = {main[item.item].condition for item in order if item.kind == "clip"}
+    unseen = [name for name in dict.fromkeys(clip.condition for clip in main.values()) if name not in seen]
+    return [f"nobody sees a clip of {', '.join(map(repr, unseen))}: raise order.clips_per_rater"] if unseen else []
 
 
 def _collect(source: Source, count: int, design: StudyDesign) -> list[_Found]:

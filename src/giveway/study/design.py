@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from giveway.core.errors import ConfigError, UnknownNameError
 from giveway.core.files import write_text
+from giveway.study.orders import OrderPlan
 
 STUDY_FILE = "study.toml"
 MAX_CLIPS_PER_RATER = 40
@@ -162,6 +163,18 @@ class StudyDesign(Section):
         if self.realistic_from > len(self.options):
             raise ValueError(f"realistic_from is {self.realistic_from}, there are {len(self.options)} options")
         return self
+
+    @property
+    def plan(self) -> OrderPlan:
+        """Order rules as :mod:`giveway.study.orders` wants them."""
+        return OrderPlan(
+            seed=self.order.seed,
+            clips_per_rater=self.order.clips_per_rater or MAX_CLIPS_PER_RATER,
+            fixed=self.order.fixed,
+            repeat_share=self.order.repeat_share,
+            attention_checks=self.order.attention_checks,
+            num_options=len(self.options),
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -48,7 +48,7 @@ class Clip(BaseModel):
     @property
     def stimulus(self) -> Stimulus:
         """What the order needs to know."""
-        return Stimulus(clip=self.clip, condition=self.condition, scene=self.scene)
+        return Stimulus(clip=self.clip, condition=self.condition, scene=self.scene, broken=self.broken)
 
 
 def write_manifest(folder: Path, clips: list[Clip]) -> None:

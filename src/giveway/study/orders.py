@@ -2,6 +2,7 @@
 
 Raters take slots 0, 1, 2 ... The order of a slot is a pure function of the study seed, the clips and the slot:
 
+* **How many.** Everybody sees all lower anchors; the other conditions share what is left in proportion to their clips.
 * **Which clips.** Per condition a cyclic incomplete block design: consecutive slots take consecutive stretches of a
   shuffled ring, so after any number of slots two clips of a condition were assigned equally often or differ by one.
 * **Where conditions stand.** A base sequence of conditions is rotated from slot to slot (a cyclic Latin square), so
@@ -15,7 +16,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,11 +38,13 @@ class Stimulus:
         clip: content-hash id.
         condition: e.g. ``"recorded"``.
         scene: clips with the same value show the same situation.
+        broken: lower anchor: motion that was broken on purpose.
     """
 
     clip: str
     condition: str
     scene: str
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +103,29 @@ def order_for_slot(stimuli: Sequence[Stimulus], plan: OrderPlan, slot: int) -> l
 
 
 def condition_quota(stimuli: Sequence[Stimulus], clips_per_rater: int | None) -> dict[str, int]:
-    """How many clips of each condition one rater sees: proportional, by largest remainders; sums to the limit."""
-    available: dict[str, int] = {}
-    for stimulus in stimuli:
-        available[stimulus.condition] = available.get(stimulus.condition, 0) + 1
+    """How many clips of each condition one rater sees; sums to the limit.
+
+    Broken motion comes first and in full, as long as one clip is left for every other condition: it tells whether a
+    rater uses the low end of the scale, so everybody has to see it. The others share the rest.
+    """
     total = len(stimuli) if clips_per_rater is None else min(clips_per_rater, len(stimuli))
-    exact = {name: total * count / len(stimuli) for name, count in available.items()}
-    quota = {name: math.floor(value) for name, value in exact.items()}
-    by_remainder = sorted(exact, key=lambda name: (quota[name] - exact[name], name))
-    for name in by_remainder[: total - sum(quota.values())]:
-        quota[name] += 1
-    return quota
+    available = Counter(stimulus.condition for stimulus in stimuli)
+    ordinary = {stimulus.condition for stimulus in stimuli if not stimulus.broken}
+    plain = {name: count for name, count in available.items() if name in ordinary}
+    broken = {name: count for name, count in available.items() if name not in ordinary}
+    num_broken = min(sum(broken.values()), max(0, total - len(plain)))
+    return _shares(plain, total - num_broken) | _shares(broken, num_broken)
+
+
+def _shares(available: Mapping[str, int], total: int) -> dict[str, int]:
+    """Proportional to what is available, by largest remainders."""
+    num_available = max(1, sum(available.values()))
+    exact = {name: total * count / num_available for name, count in available.items()}
+    shares = {name: math.floor(value) for name, value in exact.items()}
+    by_remainder = sorted(exact, key=lambda name: (shares[name] - exact[name], name))
+    for name in by_remainder[: total - sum(shares.values())]:
+        shares[name] += 1
+    return shares
 
 
 def _choose(

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from giveway.core.errors import StoreError
 from giveway.study.database import database_url, open_database
-from giveway.study.design import MAX_CLIPS_PER_RATER, StudyDesign, read_design
+from giveway.study.design import StudyDesign, read_design
 from giveway.study.manifest import Clip, read_manifest
 from giveway.study.orders import OrderPlan, Stimulus
 from giveway.study.secrets import StudyKey, load_key
@@ -62,15 +62,7 @@ class Study:
     @property
     def plan(self) -> OrderPlan:
         """Order rules."""
-        rules = self.design.order
-        return OrderPlan(
-            seed=rules.seed,
-            clips_per_rater=rules.clips_per_rater or MAX_CLIPS_PER_RATER,
-            fixed=rules.fixed,
-            repeat_share=rules.repeat_share,
-            attention_checks=rules.attention_checks,
-            num_options=len(self.design.options),
-        )
+        return self.design.plan
 
     def by_id(self) -> dict[str, Clip]:
         """Clips by id."""
