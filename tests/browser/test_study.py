@@ -459,3 +459,40 @@ def test_video_is_played_and_a_failing_one_falls_back_to_the_drawing(page, video
     play(page)
     assert page.locator("#canvas").is_visible()
     assert not page.locator("#video").is_visible()
+
+
+def test_submitting_while_a_replay_is_about_to_start_leaves_the_next_clip_alone(page, video_server) -> None:
+    """Loading the next video ends the pending play() of the one before, which is no reason to draw that one."""
+    server, study = video_server
+    start_rating(page, server, study)
+    wait_for_item(page, 1)
+    play(page)
+    page.check("input[value='3']")
+    first = page.evaluate("document.getElementById('video').currentSrc").replace(".mp4", ".json")
+    page.evaluate("document.getElementById('play').click(); document.getElementById('form').requestSubmit()")
+    wait_for_item(page, 2)
+    play(page)
+    assert page.locator("#video").is_visible()
+    assert not page.locator("#canvas").is_visible()
+    assert first not in page.requests
+
+
+def test_a_video_that_the_system_paused_can_be_played_again(page, video_server) -> None:
+    server, study = video_server
+    start_rating(page, server, study)
+    code = rater_code(page)
+    wait_for_item(page, 1)
+    page.wait_for_selector("#play:not([disabled])")
+    page.evaluate("video.addEventListener('playing', () => video.pause(), { once: true })")
+    with page.expect_event("console") as paused:
+        page.evaluate("video.addEventListener('pause', () => console.log('paused'), { once: true })")
+        page.click("#play")
+    assert paused.value.text == "paused"
+    assert page.locator("input[type=radio]").first.is_disabled()
+    play(page)
+    assert page.inner_text("#play") == "Play again"
+    page.check("input[value='3']")
+    page.click("#submit")
+    wait_for_item(page, 2)
+    wait_until_saved(page)
+    assert long_answers(study).filter(rater=code)["plays"].to_list() == [1]

@@ -16,7 +16,8 @@ export async function getJson(url) {
 export function createStage({ onEnded }) {
   const canvas = byId("canvas"), video = byId("video"), failed = byId("failed");
   const play = byId("play"), bar = byId("clip-progress");
-  const state = { plays: 0, playedMs: 0, playing: false, since: 0, player: null, load: null };
+  // The ticket changes with every clip: what was begun for the one before must not touch the next.
+  const state = { plays: 0, playedMs: 0, playing: false, since: 0, player: null, load: null, url: "", ticket: 0 };
 
   const isVideo = () => !video.hidden;
 
@@ -40,8 +41,10 @@ export function createStage({ onEnded }) {
   function start() {
     if (state.playing || play.disabled) return;
     if (isVideo()) {
+      const ticket = state.ticket;
       video.currentTime = 0;
-      video.play().then(() => mark(true), fallBack);
+      // An abort is no failure: the system paused the video, or the next clip is being loaded.
+      video.play().catch((error) => { if (error.name !== "AbortError" && ticket === state.ticket) fallBack(); });
     } else if (state.player) {
       state.player.seek(0);
       state.player.play();
@@ -49,6 +52,18 @@ export function createStage({ onEnded }) {
     }
   }
 
+  /** Draw the clip whose video does not play. */
+  function fallBack() {
+    if (!isVideo()) return;
+    mark(false);
+    video.hidden = true;
+    loadDrawing();
+  }
+
+  video.addEventListener("loadeddata", () => { play.disabled = state.playing; });
+  video.addEventListener("playing", () => mark(true));
+  // At its end a video pauses, too; before it, somebody else paused it (a call, another tab), and Play starts it again.
+  video.addEventListener("pause", () => { if (!video.ended) mark(false); });
   video.addEventListener("ended", ended);
   video.addEventListener("timeupdate", () => { if (video.duration) bar.value = video.currentTime / video.duration; });
   video.addEventListener("error", () => { if (isVideo() && video.hasAttribute("src")) fallBack(); });
@@ -57,8 +72,11 @@ export function createStage({ onEnded }) {
 
   function clear() {
     if (state.player) state.player.destroy();
-    video.removeAttribute("src");
-    Object.assign(state, { plays: 0, playedMs: 0, playing: false, player: null });
+    if (video.hasAttribute("src")) {
+      video.removeAttribute("src");
+      video.load();  // ends a replay that still runs, and its events
+    }
+    Object.assign(state, { plays: 0, playedMs: 0, playing: false, player: null, ticket: state.ticket + 1 });
     failed.hidden = true;
     play.disabled = true;
     play.textContent = texts.rate_play;
@@ -76,31 +94,28 @@ export function createStage({ onEnded }) {
     play.disabled = false;
   }
 
-  async function loadDrawing(url) {
+  async function loadDrawing() {
+    const ticket = state.ticket;
     try {
-      drawn(await getJson(url));
+      const replay = await getJson(state.url);
+      if (ticket === state.ticket) drawn(replay);
     } catch (error) {
-      failed.hidden = false;
+      if (ticket === state.ticket) failed.hidden = false;
     }
   }
 
-  let fallBack = () => { failed.hidden = false; };
-
   /** Show a clip of the study: {clip, video}, or any replay document under a URL. */
   async function show(source) {
-    const url = source.url || `/clips/${source.clip}.json`;
+    state.url = source.url || `/clips/${source.clip}.json`;
     state.load = () => show(source);
     clear();
     if (source.video && texts.player === "video" && video.canPlayType("video/mp4")) {
-      fallBack = () => { mark(false); loadDrawing(url); };
       canvas.hidden = true;
       video.hidden = false;
       video.src = `/clips/${source.clip}.mp4`;
-      video.addEventListener("loadeddata", () => { play.disabled = false; }, { once: true });
       video.load();
     } else {
-      fallBack = () => { failed.hidden = false; };
-      await loadDrawing(url);
+      await loadDrawing();
     }
   }
 
