@@ -304,6 +304,25 @@ def test_answers_given_offline_survive_a_reload(page, server, study) -> None:
     assert ratings_of(study, code) == {0: 2}
 
 
+def test_answers_of_a_tab_that_was_closed_offline_are_sent_by_the_other_one(page, server, study) -> None:
+    start_rating(page, server, study)
+    code = rater_code(page)
+    page.context.route("**/api/answers", lambda route: route.abort())
+    closed = page.context.new_page()
+    closed.goto(f"{server.address}/rate")
+    wait_for_item(page, 1)
+    answer(closed, 1, 4)
+    answer(closed, 2, 5)
+    wait_for_item(closed, 3)
+    answer(page, 1, 4)
+    wait_for_item(page, 2)
+    closed.close()
+    page.context.unroute("**/api/answers")
+    page.evaluate("window.dispatchEvent(new Event('online'))")
+    wait_until_saved(page)
+    assert ratings_of(study, code) == {0: 4, 1: 5}
+
+
 def test_an_answer_saved_while_the_session_is_asked_for_is_not_asked_again(page, server, study) -> None:
     """After a reload the server lists the items, then saves the answer that waited, then the list arrives."""
     page.add_init_script(

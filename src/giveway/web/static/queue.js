@@ -1,5 +1,6 @@
 // Answers that were given but not yet acknowledged. Kept on the device, so that a reload or a lost connection
-// loses nothing; each has an id made here, so that sending twice is harmless.
+// loses nothing; each has an id made here, so that sending twice is harmless. Each is kept under a key of its own, so that
+// several tabs do not overwrite what the others keep; whichever tab can send, sends for all of them.
 
 function newId() {
   if (crypto.randomUUID) return crypto.randomUUID();
@@ -12,22 +13,28 @@ function newId() {
 
 /** A queue for one rater. `onChange(waiting, problem)` after every step; problem is "", "offline", "paused" or "lost". */
 export function createQueue({ name, formToken, onChange }) {
-  let waiting = [];
-  try {
-    waiting = JSON.parse(localStorage.getItem(name)) || [];
-  } catch {
-    waiting = [];
-  }
+  const waiting = [];
   let sending = false, timer = 0, pause = 1000;
   const idle = [];
 
-  function keep() {
+  const keyOf = (answer) => `${name}:${answer.id}`;
+
+  /** Use the device's memory; private windows may refuse it, and then answers are sent from this page only. */
+  function remember(use) {
     try {
-      if (waiting.length) localStorage.setItem(name, JSON.stringify(waiting));
-      else localStorage.removeItem(name);
+      use(localStorage);
     } catch {
-      // Private windows may refuse storage; the answer is still sent from memory.
+      // Nothing is kept, and nothing is lost as long as the page stays open.
     }
+  }
+
+  /** Take over what other tabs, or this one before a reload, left behind. */
+  function adopt() {
+    remember((storage) => {
+      const mine = new Set(waiting.map(keyOf));
+      const others = Object.keys(storage).filter((key) => key.startsWith(`${name}:`) && !mine.has(key));
+      for (const key of others) waiting.push(JSON.parse(storage.getItem(key)));
+    });
   }
 
   function later(problem) {
@@ -53,6 +60,7 @@ export function createQueue({ name, formToken, onChange }) {
     sending = true;
     clearTimeout(timer);
     let problem = "";
+    adopt();
     while (waiting.length && !problem) {
       let status = 0;
       try {
@@ -62,9 +70,9 @@ export function createQueue({ name, formToken, onChange }) {
       }
       if (status === 200 || status === 409 || status === 422) {
         // Saved, or another tab was faster, or this place does not exist: nothing more to send.
-        waiting.shift();
+        const done = waiting.shift();
         pause = 1000;
-        keep();
+        remember((storage) => storage.removeItem(keyOf(done)));
         onChange(waiting.length, "");
       } else if (status === 401 || status === 403) {
         problem = "lost";
@@ -82,14 +90,18 @@ export function createQueue({ name, formToken, onChange }) {
 
   return {
     add(answer) {
-      waiting.push({ id: newId(), ...answer });
-      keep();
+      const given = { id: newId(), ...answer };
+      waiting.push(given);
+      remember((storage) => storage.setItem(keyOf(given), JSON.stringify(given)));
       flush();
     },
-    positions: () => new Set(waiting.map((answer) => answer.position)),
+    positions() {
+      adopt();
+      return new Set(waiting.map((answer) => answer.position));
+    },
     empty: () => new Promise((resolve) => {
-      if (!waiting.length && !sending) resolve();
-      else idle.push(resolve);
+      idle.push(resolve);
+      flush();
     }),
     flush,
   };
