@@ -15,7 +15,8 @@ from giveway.study.export import export_study, harmless_cell, long_answers
 from giveway.study.power import simulate_power
 from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.report import html_report, text_report
-from giveway.study.workspace import Study
+from giveway.study.workspace import Study, open_study
+from giveway.testing.studies import synthetic_study
 
 
 def careful(rng: np.random.Generator, recorded: float = 4.2, generated: float = 3.2):
@@ -78,6 +79,32 @@ def test_mixed_model_finds_the_difference(answered: Study) -> None:
     assert effects["generated"].high < 0
     assert effects["broken_slide"].value < effects["generated"].value
     assert kept.model.converged
+
+
+@pytest.mark.parametrize(
+    ("conditions", "recorded", "reference"),
+    [
+        (("generated", "recorded"), None, "recorded"),
+        (("generated", "recordings"), None, "recordings"),
+        (("recorded", "drone"), "drone", "drone"),
+        (("ours", "theirs"), None, "ours"),
+    ],
+)
+def test_conditions_are_compared_with_the_recorded_one(tmp_path: Path, conditions, recorded, reference) -> None:
+    study = open_study(synthetic_study(tmp_path / "s", conditions=conditions, recorded=recorded))
+    answer_all(study, enroll(study), lambda clip: 3)
+    analysis = analyze_study(study, draws=100, with_model=False)
+    assert analysis.reference == reference
+    study.engine.dispose()
+
+
+def test_older_studies_know_recorded_traffic_by_its_name(study: Study) -> None:
+    toml = study.folder / "study.toml"
+    toml.write_text(toml.read_text().replace('recorded = "recorded"\n', ""))
+    older = open_study(study.folder)
+    assert older.design.recorded is None
+    assert older.recorded == "recorded"
+    older.engine.dispose()
 
 
 def test_no_answers_is_an_error(study: Study) -> None:

@@ -12,7 +12,7 @@ from giveway.core.errors import DatasetLayoutError, EmptySelectionError, StoreEr
 from giveway.study.anchors import sideways_slide, teleport
 from giveway.study.clips import clip_document, clip_id, cut, encode_document
 from giveway.study.creation import Plan, create_study
-from giveway.study.design import ClipStyle, parse_design
+from giveway.study.design import ClipStyle, parse_design, read_design
 from giveway.study.manifest import read_manifest
 from giveway.study.sources import find_sources
 from giveway.study.windows import Window, find_windows
@@ -127,6 +127,19 @@ def test_conditions_that_nobody_sees_are_said(tmp_path: Path) -> None:
 
     assert notes(4) == []
     assert "'broken_teleport'" in notes(3)[0]
+
+
+def test_a_study_without_recorded_traffic_says_so(tmp_path: Path) -> None:
+    def notes(name: str, recorded: str | None) -> list[str]:
+        design = parse_design({"id": "x", "clips": {"duration_s": 0.5}}, where="test")
+        sources = [world_source("ours", 16, offset_s=0.5), world_source("theirs", 16)]
+        plan = Plan(num_clips=6, recorded=recorded)
+        return [n for n in create_study(sources, tmp_path / name, design, plan).warnings if "recorded traffic" in n]
+
+    assert "'ours'" in notes("a", None)[0]
+    assert read_design(tmp_path / "a").recorded is False
+    assert notes("b", "theirs") == []
+    assert read_design(tmp_path / "b").recorded == "theirs"
 
 
 def test_a_used_folder_is_left_alone(study_folder: Path) -> None:

@@ -32,9 +32,10 @@ def test_file_and_value_round_trip(tmp_path: Path) -> None:
         "exclusions": {"max_failed_checks": False, "max_anchor_mean": 2.5},
         "order": {"seed": 4, "clips_per_rater": 12},
     }
-    design = parse_design(content, where="test")
-    write_design(tmp_path, design)
-    assert read_design(tmp_path) == design
+    for recorded in ({}, {"recorded": False}, {"recorded": "human"}):
+        design = parse_design({**content, **recorded}, where="test")
+        write_design(tmp_path, design)
+        assert read_design(tmp_path) == design
     assert design.exclusions.max_failed_checks is None
 
 
@@ -77,6 +78,25 @@ def test_changing_the_file_after_the_start_is_noticed(study) -> None:
     changed = open_study(study.folder)
     assert declared_fingerprint(changed) != changed.design.fingerprint
     changed.engine.dispose()
+
+
+def test_a_declaration_without_recorded_traffic_keeps_its_fingerprint() -> None:
+    """Studies that were opened before the key existed must not be reported as changed."""
+    assert parse_design({"id": "x"}, where="test").fingerprint == "8a14bf7347051497"
+    assert parse_design({"id": "x", "recorded": "y"}, where="test").fingerprint != "8a14bf7347051497"
+
+
+def test_recorded_traffic_must_be_a_condition_of_the_study(study) -> None:
+    toml = study.folder / "study.toml"
+    text = toml.read_text()
+    toml.write_text(text.replace('recorded = "recorded"', 'recorded = "recordd"'))
+    with pytest.raises(UnknownNameError) as error:
+        open_study(study.folder)
+    assert error.value.suggestions == ["recorded"]
+    toml.write_text(text.replace('recorded = "recorded"', "recorded = false"))
+    opened = open_study(study.folder)
+    assert opened.recorded is None
+    opened.engine.dispose()
 
 
 def test_database_of_another_study_is_refused(study) -> None:

@@ -202,6 +202,19 @@ def test_nothing_a_rater_receives_names_a_condition(client: TestClient, study: S
     assert not [word for word in words if word in received]
 
 
+@pytest.mark.parametrize(("recorded", "expected"), [(None, ["other", "broken"]), ("theirs", ["recorded", "broken"])])
+def test_practice_calls_recorded_only_what_is(tmp_path: Path, recorded: str | None, expected: list[str]) -> None:
+    folder = synthetic_study(tmp_path / "study", conditions=("ours", "theirs"), recorded=recorded)
+    with TestClient(create_app(open_study(folder), researcher_token=TOKEN)) as client:
+        post(client, "/consent", "/", agree="yes")
+        post(client, "/eligibility", "/eligibility", confirmed=["0", "1"])
+        number = client.get("/api/playback").json()["agents"][1]["label"]
+        post(client, "/playback", "/playback", number=number)
+        assert [clip["feedback"] for clip in client.get("/api/practice").json()] == expected
+        page = client.get("/practice").text
+        assert all(f"practice_feedback_{name}" in page for name in ("recorded", "broken", "other"))
+
+
 def test_researcher_pages_are_closed_to_raters(client: TestClient) -> None:
     become_rater(client)
     assert client.get("/researcher", follow_redirects=False).headers["location"] == "/researcher/login"

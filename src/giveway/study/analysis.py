@@ -141,11 +141,11 @@ def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) 
 
 
 def reference_condition(study: Study) -> str:
-    """Recorded traffic where it can be told by its name, else the first condition that is not broken."""
+    """Recorded traffic, else the first condition that is not broken."""
     names = list(dict.fromkeys(clip.condition for clip in study.clips if clip.role == "main" and not clip.broken))
     if not names:
         raise UsageError("the study has no condition but broken motion", where=study.folder)
-    return next((name for name in ("recorded", "human", "real") if name in names), names[0])
+    return study.recorded if study.recorded in names else names[0]
 
 
 def _results(study: Study, long: pl.DataFrame, reference: str, draws: int, with_model: bool) -> Results:

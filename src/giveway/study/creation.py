@@ -14,7 +14,7 @@ from giveway.core.scene import Scene
 from giveway.core.seeds import stream
 from giveway.study.anchors import BROKEN_MOTIONS
 from giveway.study.clips import ClipScene, clip_document, clip_id, cut, encode_document
-from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, write_design
+from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, recorded_among, write_design
 from giveway.study.manifest import CLIP_FOLDER, Clip, ClipRole, write_manifest
 from giveway.study.orders import order_for_slot
 from giveway.study.secrets import load_key
@@ -23,7 +23,6 @@ from giveway.study.texts import load_texts
 from giveway.study.windows import Window, find_windows
 
 ANCHOR_PREFIX = "broken_"
-RECORDED_NAMES = ("recorded", "human", "real", "recordings")
 ADVISED_S = (8.0, 15.0)
 SECONDS_TO_ANSWER = 8.0
 
@@ -37,7 +36,8 @@ class Plan:
     Attributes:
         num_clips: main clips, anchors included.
         num_anchors: clips with broken motion among them.
-        recorded: condition that provides anchors and practice clips; None guesses by name.
+        recorded: condition with recorded traffic, which provides anchors and practice clips and is the reference of the
+            analysis; None guesses by name.
         video: also write MP4 files.
     """
 
@@ -94,7 +94,9 @@ def create_study(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         found = "a study" if (folder / STUDY_FILE).exists() else "files"
         raise UsageError("the study folder is not empty", where=folder, found=found, hint="choose a new folder")
-    reference = _reference(sources, plan.recorded)
+    recorded = _recorded(sources, plan.recorded)
+    provider = next((source for source in sources if source.condition == recorded), sources[0])
+    design = design.model_copy(update={"recorded": recorded or False})
     shares = _shares(len(sources), plan)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -104,7 +106,7 @@ def create_study(
         load_texts(work, design.language)
         shop = _Workshop(work, design, plan, progress)
         for source, count in zip(sources, shares, strict=True):
-            extra = plan.num_anchors + design.order.practice_clips if source is reference else 0
+            extra = plan.num_anchors + design.order.practice_clips if source is provider else 0
             shop.make(source, count, extra)
         clips = list(shop.made.values())
         write_manifest(work, clips)
@@ -113,7 +115,13 @@ def create_study(
         _move(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return Creation(folder=folder, clips=tuple(clips), warnings=(*_advice(design, clips), *shop.warnings))
+    warnings = [*_advice(design, clips), *shop.warnings]
+    if recorded is None:
+        warnings.append(
+            f"no condition is recorded traffic, so {provider.condition!r} provides broken and practice clips and is "
+            "what the others are compared with: give --recorded CONDITION if one of them is"
+        )
+    return Creation(folder=folder, clips=tuple(clips), warnings=tuple(warnings))
 
 
 class _Workshop:
@@ -182,16 +190,14 @@ def _move(work: Path, folder: Path) -> None:
     work.rename(folder)
 
 
-def _reference(sources: Sequence[Source], wanted: str | None) -> Source:
-    by_name = {source.condition: source for source in sources}
-    if wanted is not None:
-        if wanted not in by_name:
-            raise UsageError(
-                f"there is no condition {wanted!r} to take recorded traffic from",
-                found=f"conditions: {', '.join(by_name)}",
-            )
-        return by_name[wanted]
-    return next((by_name[name] for name in RECORDED_NAMES if name in by_name), sources[0])
+def _recorded(sources: Sequence[Source], wanted: str | None) -> str | None:
+    conditions = [source.condition for source in sources]
+    if wanted is not None and wanted not in conditions:
+        raise UsageError(
+            f"there is no condition {wanted!r} to take recorded traffic from",
+            found=f"conditions: {', '.join(conditions)}",
+        )
+    return wanted or recorded_among(conditions)
 
 
 def _shares(num_sources: int, plan: Plan) -> list[int]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,8 @@ MAX_CLIPS_PER_RATER = 40
 MAX_MINUTES = 20.0
 
 QUESTION = "How realistic is the surrounding vehicle's trajectory?"
+RECORDED_NAMES = ("recorded", "human", "real", "recordings")
+"""Names by which recorded traffic is known where nobody says which condition it is, most telling first."""
 OPTIONS = ("Very unrealistic", "Slightly unrealistic", "Neutral", "Slightly realistic", "Very realistic")
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -140,6 +143,8 @@ class StudyDesign(Section):
         question: asked about every clip.
         options: answers from lowest to highest, coded 1 .. k.
         realistic_from: ratings from here on count as realistic in the plain summary.
+        recorded: condition with recorded traffic, which the others are compared with; ``false`` if there is none.
+            Studies without the key are older, and their recorded traffic is known by its name.
         language: of the texts; a file ``texts.<language>.toml`` in the study folder overrides single texts.
     """
 
@@ -149,6 +154,7 @@ class StudyDesign(Section):
     question: ShortText = QUESTION
     options: Annotated[tuple[ShortText, ...], Field(min_length=2, max_length=11)] = OPTIONS
     realistic_from: Annotated[int, Field(ge=1)] = 4
+    recorded: ShortText | Literal[False] | None = None
     language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?$")] = "en"
     clips: ClipStyle = ClipStyle()
     order: OrderRules = OrderRules()
@@ -179,7 +185,10 @@ class StudyDesign(Section):
     @property
     def fingerprint(self) -> str:
         """Start of the SHA-256 of the declaration; the same for the same content."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        content = self.model_dump(mode="json")
+        if self.recorded is None:  # as before the key existed
+            del content["recorded"]
+        text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -231,7 +240,7 @@ def write_design(folder: Path, design: StudyDesign) -> None:
     """Write ``study.toml`` atomically."""
     lines = ["# Declared before data collection; a change after the first rater is reported with the results.", ""]
     content = design.model_dump(mode="json")
-    lines += [f"{key} = {_toml(value)}" for key, value in content.items() if not isinstance(value, dict)]
+    lines += [f"{key} = {_toml(value)}" for key, value in content.items() if not isinstance(value, dict | None)]
     for key, table in content.items():
         if isinstance(table, dict):
             lines += ["", f"[{key}]", *(f"{name} = {_toml(value)}" for name, value in table.items())]
@@ -243,6 +252,12 @@ def _toml(value: Any) -> str:
         return "false"
     # JSON strings, numbers, booleans and arrays of strings are valid TOML; a DEL must be escaped by hand.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def recorded_among(conditions: Iterable[str]) -> str | None:
+    """The condition that is recorded traffic by its name."""
+    known = set(conditions)
+    return next((name for name in RECORDED_NAMES if name in known), None)
 
 
 def study_id_from(name: str) -> str:

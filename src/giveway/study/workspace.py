@@ -10,9 +10,9 @@ from typing import Literal, cast
 from sqlalchemy import Engine, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from giveway.core.errors import StoreError
+from giveway.core.errors import StoreError, UnknownNameError
 from giveway.study.database import database_url, open_database
-from giveway.study.design import StudyDesign, read_design
+from giveway.study.design import STUDY_FILE, StudyDesign, read_design, recorded_among
 from giveway.study.manifest import Clip, read_manifest
 from giveway.study.orders import OrderPlan, Stimulus
 from giveway.study.secrets import StudyKey, load_key
@@ -60,6 +60,13 @@ class Study:
         return [clip for clip in self.clips if clip.role == "practice"][: self.design.order.practice_clips]
 
     @property
+    def recorded(self) -> str | None:
+        """Condition with recorded traffic: the declared one, in older studies known by its name."""
+        if self.design.recorded is None:
+            return recorded_among(clip.condition for clip in self.clips)
+        return self.design.recorded or None
+
+    @property
     def plan(self) -> OrderPlan:
         """Order rules."""
         return self.design.plan
@@ -74,12 +81,16 @@ def open_study(folder: Path, *, url: str | None = None) -> Study:
 
     Raises:
         ConfigError, StoreError: if a part is missing or damaged, or the database belongs to another study.
+        UnknownNameError: if the condition declared as recorded has no clips.
     """
-    design = read_design(folder)
+    design, clips = read_design(folder), tuple(read_manifest(folder))
+    conditions = {clip.condition for clip in clips}
+    if design.recorded and design.recorded not in conditions:
+        raise UnknownNameError("condition", design.recorded, conditions, where=f"{folder / STUDY_FILE}, recorded")
     study = Study(
         folder=folder,
         design=design,
-        clips=tuple(read_manifest(folder)),
+        clips=clips,
         engine=open_database(database_url(folder, url)),
         key=load_key(folder),
         texts=load_texts(folder, design.language),

@@ -40,15 +40,19 @@ def synthetic_study(
     num_anchors: int = 2,
     seconds: float = 0.5,
     video: bool = False,
+    conditions: tuple[str, str] = ("generated", "recorded"),
+    recorded: str | None = None,
     **design: Any,
 ) -> Path:
     """Create a study of two conditions in a folder; further arguments go into the declaration.
 
-    The clips are far shorter than a real study's, so that a browser gets through them in seconds.
+    ``recorded`` names the condition with recorded traffic where its own name does not tell. The clips are far shorter
+    than a real study's, so that a browser gets through them in seconds.
     """
     content: dict[str, Any] = {"id": "synthetic", **design}
     content["clips"] = {"duration_s": seconds, "player": "video" if video else "canvas", **design.get("clips", {})}
-    sources = [world_source("generated", num_clips, offset_s=0.5), world_source("recorded", num_clips + 8)]
-    plan = Plan(num_clips=num_clips, num_anchors=num_anchors, video=video)
+    first, second = conditions
+    sources = [world_source(first, num_clips, offset_s=0.5), world_source(second, num_clips + 8)]
+    plan = Plan(num_clips=num_clips, num_anchors=num_anchors, video=video, recorded=recorded)
     create_study(sources, folder, parse_design(content, where="test"), plan)
     return folder

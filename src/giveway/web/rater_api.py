@@ -132,6 +132,10 @@ def rater_api(web: WebContext) -> APIRouter:
     clips = study.by_id()
     drawings = Drawings(study.folder)
     num_options = len(study.design.options)
+    recorded = study.recorded
+
+    def feedback(clip: Clip) -> str:
+        return "broken" if clip.broken else "recorded" if clip.condition == recorded else "other"
 
     @router.post(
         "/api/answers",
@@ -182,7 +186,7 @@ def rater_api(web: WebContext) -> APIRouter:
         """Practice clips with what to say about them; only while practicing."""
         if rater.step != "practice":
             return []
-        return [{**_clip(clip), "broken": clip.broken} for clip in study.practice]
+        return [{**_clip(clip), "feedback": feedback(clip)} for clip in study.practice]
 
     @router.get("/api/playback", responses={401: {}})
     def playback(rater: CurrentRater) -> dict[str, Any]:

@@ -24,7 +24,7 @@ function show() {
 
 answers.addEventListener("change", () => {
   byId("status").textContent = "";
-  feedback.textContent = clips[index].broken ? texts.practice_feedback_broken : texts.practice_feedback_recorded;
+  feedback.textContent = texts[`practice_feedback_${clips[index].feedback}`];
   feedback.hidden = false;
   submit.disabled = false;
 });
