@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import giveway.web
 from giveway.core.errors import ConfigError, StoreError, UnknownNameError
 from giveway.study.creation import Plan
 from giveway.study.design import OPTIONS, parse_design, read_design, study_id_from, write_design
@@ -116,7 +117,7 @@ def test_published_template_is_one_introduction_and_36_sections(tmp_path: Path) 
 
 
 def test_ids_made_from_folder_names_are_valid() -> None:
-    for name in ("my study (2)", "...", "ä", "x" * 200):
+    for name in ("my study (2)", "...", "ä", "x" * 200, "_x", "-_.", "_" + "x" * 64):
         parse_design({"id": study_id_from(name)}, where="test")
 
 
@@ -155,6 +156,13 @@ def test_translation_replaces_texts_and_is_checked(tmp_path: Path) -> None:
 
 def test_every_text_has_balanced_placeholders() -> None:
     assert all("unbalanced brace" not in placeholders(text) for text in bundled_texts().values())
+
+
+def test_every_text_is_used_by_a_page() -> None:
+    web = Path(giveway.web.__file__).parent
+    pages = "".join(path.read_text() for path in [*web.glob("templates/*.html"), *web.glob("*.py")])
+    composed = ("refused_", "practice_feedback_")
+    assert [key for key in bundled_texts() if f'"{key}"' not in pages and not key.startswith(composed)] == []
 
 
 def test_clips_refuse_unknown_fields() -> None:

@@ -262,5 +262,5 @@ def recorded_among(conditions: Iterable[str]) -> str | None:
 
 def study_id_from(name: str) -> str:
     """A valid id from a folder name."""
-    cleaned = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:64]
+    cleaned = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).lstrip("-._").rstrip("-.")[:64]
     return cleaned or "study"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
 from giveway.study.answer_writer import Answer, write_answers
 from giveway.study.manifest import Clip
+from giveway.study.monitor import create_invite
 from giveway.study.participation import (
     Rater,
     assigned_items,
@@ -34,9 +35,8 @@ from giveway.study.participation import (
 )
 from giveway.study.workspace import Study, open_study, utc_now
 
-QUALITY: Mapping[str, float] = {"recorded": 1.5, "broken": -2.5}
-"""Location on the logit scale by condition; every other condition is at 0.5, broken clips by their prefix."""
-OTHER_QUALITY = 0.5
+RECORDED_QUALITY, OTHER_QUALITY, BROKEN_QUALITY = 1.5, 0.5, -2.5
+"""Location on the logit scale."""
 RATER_SD, CLIP_SD = 0.8, 0.7
 
 
@@ -51,15 +51,31 @@ def rehearse(folder: Path, out: Path, *, num_raters: int, seed: int = 0) -> Stud
 
     Raises:
         UsageError: if ``out`` exists.
+        JoinRefusedError: if the study takes fewer raters; nothing is left then.
     """
     if out.exists():
         raise UsageError("the folder for the rehearsal exists", where=out, hint="give another --out, or remove it")
-    shutil.copytree(folder, out, ignore=shutil.ignore_patterns("study.sqlite*", "report.html"))
-    study = open_study(out)
+    study: Study | None = None
+    try:
+        shutil.copytree(folder, out, ignore=shutil.ignore_patterns("study.sqlite*", "report.html"))
+        study = open_study(out)
+        _answer(study, num_raters, stream(seed, "rehearsal"))
+    except BaseException:
+        if study is not None:
+            study.engine.dispose()
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+    return study
+
+
+def _answer(study: Study, num_raters: int, rng: np.random.Generator) -> None:
+    """Let simulated raters come, one after the other, and answer everything."""
     clips, options = study.by_id(), len(study.design.options)
-    rng = stream(seed, "rehearsal")
-    base = {name: _quality(clip) + CLIP_SD * float(rng.standard_normal()) for name, clip in clips.items()}
+    base = {name: _quality(study, clip) + CLIP_SD * float(rng.standard_normal()) for name, clip in clips.items()}
     cuts = np.linspace(-2.0, 2.0, options - 1) if options != 5 else np.array([-2.0, -0.7, 0.7, 2.0])
+    invite = None
+    if study.design.flow.access == "invite":
+        invite = create_invite(study, label="rehearsal", quota=num_raters).code
     for _ in range(num_raters):
         bias = RATER_SD * float(rng.standard_normal())
 
@@ -67,22 +83,23 @@ def rehearse(folder: Path, out: Path, *, num_raters: int, seed: int = 0) -> Stud
             return int(np.searchsorted(cuts, base[clip.clip] + bias + rng.logistic())) + 1
 
         seconds = float(rng.gamma(9.0, 1.5)) + study.design.clips.duration_s
-        answer_all(study, enroll(study), opinion, rt_ms=round(1000 * seconds))
-    return study
+        answer_all(study, enroll(study, invite=invite), opinion, rt_ms=round(1000 * seconds))
 
 
-def _quality(clip: Clip) -> float:
-    return next((value for name, value in QUALITY.items() if clip.condition.startswith(name)), OTHER_QUALITY)
+def _quality(study: Study, clip: Clip) -> float:
+    if clip.broken:
+        return BROKEN_QUALITY
+    return RECORDED_QUALITY if clip.condition == study.recorded else OTHER_QUALITY
 
 
-def enroll(study: Study) -> Rater:
+def enroll(study: Study, *, invite: str | None = None) -> Rater:
     """A rater at the start of the main block, who came there by the same functions that the pages call."""
-    return _found(study, enroll_token(study))
+    return _found(study, enroll_token(study, invite=invite))
 
 
-def enroll_token(study: Study) -> str:
+def enroll_token(study: Study, *, invite: str | None = None) -> str:
     """The resume token of such a rater."""
-    token = join(study)
+    token = join(study, invite=invite)
     record_eligibility(study, _found(study, token), confirmed=True)
     rater = _found(study, token)
     record_playback(study, rater, seen=playback_number(study, rater))
