@@ -111,6 +111,9 @@ _BY_NAME: dict[str, Configuration] = {
     ]
 }
 
+MODEL_VERSION = 2
+"""Counts up when the same samples and seed give another model."""
+
 NAMES: tuple[str, ...] = tuple(_BY_NAME)
 """All 32 names in the order of the published tables: loss, control, free speed, stages, ego model."""
 

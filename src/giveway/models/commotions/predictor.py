@@ -18,7 +18,7 @@ from giveway.core.errors import DataError, EmptySelectionError, FileFormatError,
 from giveway.core.predictions import NUM_PATHS, OutputKind, TimeDistribution
 from giveway.core.samples import DISTANCES, GapInputs, GapSamples
 from giveway.core.seeds import seed_for
-from giveway.models.commotions.config import Configuration, Profile, Switches
+from giveway.models.commotions.config import MODEL_VERSION, Configuration, Profile, Switches
 from giveway.models.commotions.encounter import (
     MAX_STEPS,
     Encounters,
@@ -55,6 +55,7 @@ def info_of(config: Configuration) -> PredictorInfo:
         min_input=2,
         stochastic=True,
         references=REFERENCES,
+        version=MODEL_VERSION,
     )
 
 

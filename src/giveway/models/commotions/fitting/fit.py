@@ -11,7 +11,7 @@ from typing import Any
 from giveway import __version__
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.seeds import seed_for
-from giveway.models.commotions.config import Configuration, Switches
+from giveway.models.commotions.config import MODEL_VERSION, Configuration, Switches
 from giveway.models.commotions.fitting.journal import Journal
 from giveway.models.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
 from giveway.models.commotions.fitting.result import FittedParameters, Stage
@@ -151,6 +151,7 @@ def _header(
     """What decides the result of a fit."""
     return {
         "model": config.name,
+        "version": MODEL_VERSION,
         "actions": list(config.action_set),
         "switches": asdict(switches),
         "num_paths": options.num_paths,
