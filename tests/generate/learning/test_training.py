@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import signal
 import subprocess
@@ -89,6 +90,22 @@ def test_the_best_policy_by_evaluation_is_kept_and_history_is_written(tmp_path):
     assert not list(tmp_path.glob("replay-*"))
 
 
+@pytest.mark.parametrize("scores", [[math.nan, 0.9, 0.4], [math.inf, 0.9, 0.4], [math.nan, math.nan, math.nan]])
+def test_a_round_without_a_score_loses_to_every_other_also_after_a_restart(tmp_path, scores):
+    plan = TrainingPlan(steps=768, round_steps=256, settings={}, score="capture_rate")
+
+    def judged(folder, **more):
+        return train(tmp_path / folder, plan=plan, evaluate=lambda policy: {"capture_rate": next(left)}, **more)
+
+    left = iter(scores)
+    whole = judged("whole")
+    left = iter(scores)
+    for _ in range(3):
+        pieces = judged("pieces", max_rounds=1)
+    assert whole.best_round == pieces.best_round == (2 if 0.9 in scores else 3)
+    assert whole.policy.fingerprint == pieces.policy.fingerprint
+
+
 def test_a_policy_read_back_drives_as_the_actors_it_was_made_of(tmp_path):
     import torch
 
@@ -157,6 +174,28 @@ def test_unknown_settings_get_the_nearest_name():
     assert "gamma" in str(caught.value)
     with pytest.raises(ConfigError, match="does not validate"):
         LearningConfig.of({"gamma": 1.5})
+
+
+@pytest.mark.parametrize("hidden", [[0], [-5], [16, 0], []])
+def test_layers_without_units_are_refused(hidden):
+    with pytest.raises(ConfigError, match="does not validate") as caught:
+        LearningConfig.of({"hidden": hidden}, where="--set")
+    assert "--set hidden" in str(caught.value)
+
+
+def test_imitation_needs_somebody_to_imitate():
+    with pytest.raises(ConfigError, match="imitated") as caught:
+        LearningConfig.of({"imitation": 1.0}, where="--set")
+    assert "warm_steps" in str(caught.value)
+    assert LearningConfig.of({"imitation": 1.0, "warm_steps": 100}).imitation == 1.0
+
+
+@pytest.mark.parametrize("below", ["", "P"])
+def test_a_file_in_the_way_of_the_folder_is_said(tmp_path, below):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(StoreError, match="cannot make the folder"):
+        train(tmp_path / "taken" / below)
+    assert (tmp_path / "taken").read_text() == "mine"
 
 
 def test_there_must_be_something_to_train(tmp_path):

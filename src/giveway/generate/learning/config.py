@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from giveway.core.errors import ConfigError, UnknownNameError
 
@@ -45,7 +45,7 @@ class LearningConfig(BaseModel):
         clone_rate: highest learning rate of the cloning, which rises and falls.
         clone_updates: updates of that cloning.
         imitation: weight of the squared distance to the demonstrator in the loss of the actors, whose values are then
-            scaled by their mean size; 0 leaves the demonstrator behind.
+            scaled by their mean size; 0 leaves the demonstrator behind. Needs ``warm_steps``.
         critic_first: updates in which only the critics learn, so that untrained critics do not spoil cloned actors.
         policy_delay: MATD3, critic updates per actor update.
         target_noise: MATD3, deviation of the noise on target actions.
@@ -59,7 +59,7 @@ class LearningConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     algorithm: Algorithm = "maddpg"
-    hidden: tuple[int, ...] = Field(default=(128, 128), min_length=1)
+    hidden: tuple[Annotated[int, Field(ge=1, le=8192)], ...] = Field(default=(128, 128), min_length=1)
     actor_rate: float = Field(default=1e-3, gt=0, le=1)
     critic_rate: float = Field(default=1e-3, gt=0, le=1)
     gamma: float = Field(default=0.99, ge=0, lt=1)
@@ -89,6 +89,17 @@ class LearningConfig(BaseModel):
     target_noise: float = Field(default=0.2, ge=0)
     target_noise_clip: float = Field(default=0.5, ge=0)
 
+    @model_validator(mode="after")
+    def _has_somebody_to_imitate(self) -> Self:
+        if self.imitation and not self.warm_steps:
+            raise ConfigError(
+                "nobody drives who could be imitated",
+                where="imitation",
+                found=f"imitation = {self.imitation:g}, warm_steps = 0",
+                hint="set warm_steps, e.g. 100000, or imitation to 0",
+            )
+        return self
+
     @property
     def num_critics(self) -> int:
         """Critics per agent."""
@@ -100,7 +111,7 @@ class LearningConfig(BaseModel):
 
         Raises:
             UnknownNameError: a setting that does not exist.
-            ConfigError: a value out of range.
+            ConfigError: a value out of range, or values that contradict one another.
         """
         for name in values:
             if name not in LearningConfig.model_fields:

@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,6 @@ VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
 
 Float32Array = NDArray[np.float32]
-
-
-def _none() -> Mapping[str, Any]:
-    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +51,7 @@ class PolicyInfo:
     shared: bool = False
     steps: int = 0
     seed: int = 0
-    made: Mapping[str, Any] = field(default_factory=_none)
+    made: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Policy:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.core.errors import ConfigError, UsageError
+from giveway.core.errors import ConfigError, StoreError, UsageError
 from giveway.generate.learning.checkpoint import Saved, read_saved, restore, write_checkpoint
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.curves import write_curves
@@ -33,7 +33,8 @@ class TrainingPlan:
     Attributes:
         steps: environment steps to reach.
         round_steps: steps between two checkpoints and evaluations; worlds start afresh at each.
-        score: measure of the evaluation that picks ``policy.safetensors``; the mean return if empty.
+        score: measure of the evaluation that picks ``policy.safetensors``; the mean return if empty. A round in which
+            it is not finite loses to every other.
         settings: further settings that must not change between two starts, e.g. road and ego.
         keep_replay: keep the replay of a finished training, so that it can go on later.
     """
@@ -96,7 +97,7 @@ def run_training(
     Raises:
         UsageError: a plan without steps.
         ConfigError: the folder holds another training.
-        StoreError: another process trains here, or a file is damaged.
+        StoreError: another process trains here, a file is damaged, or the folder cannot be made.
     """
     if plan.steps < 1 or plan.round_steps < 1:
         raise UsageError(
@@ -111,7 +112,12 @@ def run_training(
         "observation": worlds.observation_size,
         **plan.settings,
     }
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            "cannot make the folder of the training", where=out, found=error.strerror, hint="choose another --out"
+        ) from error
     with StoreLock(out / "lock"), limited_threads(1), one_torch_thread():
         saved = read_saved(out, settings) or Saved(
             settings=settings, history=(), segments=(), added=0, complete=False, best=(0, -math.inf)
@@ -152,8 +158,10 @@ def _round(
     if evaluate is not None:
         report = replace(report, evaluation=dict(evaluate(policy)))
     score = report.evaluation.get(plan.score, report.mean_return) if plan.score else report.mean_return
+    if not math.isfinite(score):
+        score = -math.inf
     best = saved.best
-    if score >= best[1] or not saved.history:
+    if score >= best[1]:
         best = (report.round, score)
         save_policy(out / "policy.safetensors", policy)
     save_policy(out / "last.safetensors", policy)

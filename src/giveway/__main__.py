@@ -1,0 +1,5 @@
+"""``python -m giveway``."""
+
+from giveway.cli.main import run
+
+run()
