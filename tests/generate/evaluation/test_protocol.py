@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from giveway.generate.campaign.cutting_in import CutInDriver
@@ -74,6 +75,22 @@ def test_what_happens_in_a_test_does_not_depend_on_the_others_beside_it():
     apart = drive_scenes(few, scenes.select(slice(2, 4)), driver, seeds=[3, 4])
     for one, two in zip(together[2:], apart, strict=True):
         assert one.record.tracks.xy.tobytes() == two.record.tracks.xy.tobytes()
+
+
+def test_replayed_traffic_drives_on_by_itself_where_its_quiet_episode_has_ended():
+    worlds = Worlds(replace(SETTINGS, road="four_way", steps=300), n_worlds=6)
+    scenes, _ = worlds.space.sample(6, seed=3)
+    driver = baseline("no_attack")
+    driver.begin(worlds, scenes, [0] * 6, np.zeros((6, 3, 0)))
+    quiet = drive_scenes(Worlds(worlds.settings, n_worlds=6), scenes, baseline("idm"), seeds=[0] * 6)
+    lengths = np.array([len(one.record.actions) for one in quiet])
+    seen = worlds.reset(scenes, seed=0)
+    step = int(lengths.min())
+    given, natural = driver.act(worlds, seen, step), worlds.natural_actions()
+    over = lengths <= step
+    assert 0 < over.sum() < 6
+    np.testing.assert_array_equal(given[over], natural[over])
+    assert (given[~over] != natural[~over]).any()
 
 
 def test_world_settings_survive_their_way_through_a_cell():

@@ -85,24 +85,31 @@ class ReplayDriver:
 
     def __init__(self) -> None:
         self._actions = np.zeros((0, 0, 0, 2))
+        self._lengths = np.zeros(0, dtype=np.int64)
 
     def begin(self, worlds: Worlds, scenes: Scenes, seeds: Sequence[int], genes: FloatArray) -> None:
-        """Drive the scenes once with an IDM ego and remember what the cars did."""
+        """Drive the scenes once with an IDM ego and remember what the cars did, and for how long."""
         quiet = Worlds(replace(worlds.settings, ego="idm"), n_worlds=scenes.num_scenes, road=worlds.road)
         quiet.reset(scenes, seed=0)
         taken: list[FloatArray] = []
-        for _ in range(worlds.settings.steps):
+        done = np.zeros(scenes.num_scenes, dtype=np.bool_)
+        lengths = np.zeros(scenes.num_scenes, dtype=np.int64)
+        while not done.all():
             taken.append(np.asarray(quiet.natural_actions(), dtype=np.float64))
-            if quiet.step(taken[-1]).done.all():
-                break
+            lengths += ~done
+            done = quiet.step(taken[-1]).done
         quiet.close()
-        self._actions = np.array(taken)
+        self._actions, self._lengths = np.array(taken), lengths
 
     def act(self, worlds: Worlds, observations: Float32Array, step: int) -> FloatArray:
-        """The remembered actions; ordinary driving once they have run out."""
-        if step < len(self._actions):
+        """The remembered actions; ordinary driving in worlds where they have run out."""
+        replayed = step < self._lengths
+        if replayed.all():
             return self._actions[step]
-        return np.asarray(worlds.natural_actions(), dtype=np.float64)
+        natural = np.asarray(worlds.natural_actions(), dtype=np.float64)
+        if not replayed.any():
+            return natural
+        return np.where(replayed[:, None, None], self._actions[step], natural)
 
 
 class RandomDriver:
