@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from giveway.generate.evaluation.sanity import Band
     from giveway.generate.evaluation.trainings import TrainingOrder
     from giveway.generate.worlds import WorldSettings
-    from giveway.runs import Executor
+    from giveway.runs import Cell, Executor
 
 OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume.")
 ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
@@ -48,7 +50,9 @@ def bench(
     ),
     seeds: int = typer.Option(10, "--seeds", min=2, max=1000, help="Campaigns per method and ego."),
     budget: int = typer.Option(100, "--budget", "-n", min=10, help="Tests per campaign."),
-    first: str = typer.Option("policy", "--against", help="Method that is compared with all others."),
+    against: str | None = typer.Option(
+        None, "--against", help="Method that is compared with all others; policy, or the first where that does not run."
+    ),
     metric: str = typer.Option("avoidable_at_fault_rate", "--metric", help="Measure to compare."),
     workers: int | None = engine_options.WORKERS,
     engine: str = engine_options.ENGINE,
@@ -60,16 +64,20 @@ def bench(
     as_json: bool = AS_JSON,
 ) -> None:
     """Compare methods over seeds: means, Vargha-Delaney A with intervals, tests corrected by Holm."""
+    from giveway.core.errors import UnknownNameError
+    from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.evaluation.methods import methods_called
-    from giveway.generate.worlds import WorldSettings
 
+    known = all_measures([])
+    if metric not in known:
+        raise UnknownNameError("measure", metric, known, where="--metric")
     methods = methods_called(method or None)
-    settings = WorldSettings(road=road, actions="lateral")
     order = None
     if trainings is not None:
-        order = _order(methods, train_steps, train_seeds, train_worlds, train_set, train_weight)
-    policies = _policies(methods, settings, policy, trainings, ego, order)
-    methods = [m for m in methods if not m.is_trained or f"{m.policy_name}@{ego[0]}" in policies]
+        order = _order(methods, trainings, train_steps, train_seeds, train_worlds, train_set, train_weight)
+    else:
+        methods = _without_trainings(methods, named=bool(method))
+    first = _compared(against, methods)
     executor = engine_options.make_engine(
         engine,
         workers=workers,
@@ -79,8 +87,10 @@ def bench(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
-    _report(out, first, metric, failed, as_json=as_json)
+    comparison = _prepared(methods, road, ego, policy, order)
+    cells = comparison.cells(seeds, budget)
+    failed = comparison.run(cells, out, executor, max_hours)
+    _report(out, cells, first, metric, failed, as_json=as_json)
 
 
 def sanity(
@@ -102,11 +112,7 @@ def sanity(
     """Check the bands in which results must lie before they are believed; exit code 1 if one does not hold."""
     from giveway.generate.evaluation.methods import SANITY, methods_called
     from giveway.generate.evaluation.sanity import sanity_bands
-    from giveway.generate.worlds import WorldSettings
 
-    methods = methods_called(list(SANITY))
-    settings = WorldSettings(road=road, actions="lateral")
-    policies = _policies(methods, settings, policy, None, ego, None)
     executor = engine_options.make_engine(
         engine,
         workers=workers,
@@ -116,8 +122,10 @@ def sanity(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    failed = _run(out, methods, settings, ego, seeds, budget, policies, executor, max_hours)
-    bands = sanity_bands(out)
+    comparison = _prepared(methods_called(list(SANITY)), road, ego, policy, None)
+    cells = comparison.cells(seeds, budget)
+    failed = comparison.run(cells, out, executor, max_hours)
+    bands = sanity_bands(out, cells)
     fine = not failed and all(band.holds for band in bands)
     if as_json:
         print_json({"ok": fine, "bands": bands})
@@ -127,39 +135,20 @@ def sanity(
         raise typer.Exit(1)
 
 
-def _policies(
-    methods: Sequence[Method],
-    settings: WorldSettings,
-    policy: Path | None,
-    trainings: Path | None,
-    egos: list[str],
-    order: TrainingOrder | None,
-) -> dict[str, list[Path]]:
-    """Policy files by training name and planner; methods whose policy cannot be had are left out."""
-    from giveway.generate.policies import POLICY_FILE, shipped_file
-
-    found: dict[str, list[Path]] = {}
-    for method in methods:
-        name = method.policy_name
-        for ego in egos if method.is_trained else []:
-            key = f"{name}@{ego}"
-            if key in found:
-                continue
-            if name == "full" and (policy is not None or trainings is None):
-                path = shipped_file(ego) if policy is None else policy
-                found[key] = [path / POLICY_FILE if path.is_dir() else path]
-            elif trainings is not None and order is not None:
-                found[key] = [_train(method, settings, trainings, ego, order, n) for n in range(order.seeds)]
-    return found
-
-
 def _order(
-    methods: Sequence[Method], steps: int, seeds: int, worlds: int, settings: list[str], weights: list[str]
+    methods: Sequence[Method],
+    folder: Path,
+    steps: int,
+    seeds: int,
+    worlds: int,
+    settings: list[str],
+    weights: list[str],
 ) -> TrainingOrder:
     """How to train; whatever is wrong with it is said before the first training."""
     from giveway.generate.evaluation.trainings import TrainingOrder
 
     order = TrainingOrder(
+        folder=folder,
         steps=steps,
         seeds=seeds,
         worlds=worlds,
@@ -171,65 +160,137 @@ def _order(
     return order
 
 
-def _train(method: Method, settings: WorldSettings, trainings: Path, ego: str, order: TrainingOrder, seed: int) -> Path:
-    from giveway.generate.evaluation.trainings import folder_of, trained
+def _without_trainings(methods: Sequence[Method], *, named: bool) -> list[Method]:
+    """Methods that need no training of their own; others are refused if they were named, else left out."""
+    from giveway.generate.evaluation.methods import FULL
 
-    folder = folder_of(method, trainings, ego, seed)
-    typer.echo(f"training {folder.name}", err=True)
-    with training_line(order.steps) as (on_tick, on_round):
-        return trained(method, settings, folder, order, ego=ego, seed=seed, on_tick=on_tick, on_round=on_round)
-
-
-def _run(
-    out: Path,
-    methods: Sequence[Method],
-    settings: WorldSettings,
-    egos: list[str],
-    seeds: int,
-    budget: int,
-    policies: dict[str, list[Path]],
-    executor: Executor,
-    max_hours: float | None,
-) -> int:
-    from giveway.generate.evaluation.protocol import FUNCTION, protocol_cells
-    from giveway.generate.learning.policy import load_policy
-    from giveway.runs import default_progress
-    from giveway.runs import run as run_cells
-
-    cells = protocol_cells(methods, settings=settings, egos=egos, seeds=range(seeds), budget=budget, policies=policies)
-    files = {load_policy(path).fingerprint[:16]: str(path.resolve()) for paths in policies.values() for path in paths}
-    summary = run_cells(
-        cells,
-        function=FUNCTION,
-        store=out,
-        spec={"command": "generate bench", "methods": [m.name for m in methods], "egos": egos, "budget": budget},
-        settings={"policies": files},
-        executor=executor,
-        rerun="failed",
-        max_hours=max_hours,
-        progress=default_progress(),
-    )
-    if summary.missing:
+    others = ", ".join(m.name for m in methods if m.policy_name not in ("", FULL))
+    if others and named:
         raise UsageError(
-            "the run was stopped before all campaigns were driven",
-            where=out,
-            found=f"{summary.missing} of {summary.total} campaigns are missing",
-            hint="start the same command again to go on",
+            "the method needs a training of its own", where="--method", found=others, hint="add --trainings DIR"
         )
-    return summary.failed
+    if others:
+        typer.echo(f"left out without --trainings: {others}", err=True)
+    return [m for m in methods if m.policy_name in ("", FULL)]
 
 
-def _report(out: Path, first: str, metric: str, failed: int, *, as_json: bool) -> None:
+def _compared(against: str | None, methods: Sequence[Method]) -> str:
+    """The method that is compared with all others."""
+    names = [m.name for m in methods]
+    if against is None:
+        return "policy" if "policy" in names else names[0]
+    if against not in names:
+        raise UsageError(
+            "the comparison has no such method", where="--against", found=against, hint=f"one of {', '.join(names)}"
+        )
+    return against
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """Methods, worlds, planners and policies that fit together.
+
+    Attributes:
+        methods: to compare.
+        settings: of the worlds of all methods.
+        egos: planners under test.
+        policies: by training name and planner.
+    """
+
+    methods: Sequence[Method]
+    settings: WorldSettings
+    egos: Sequence[str]
+    policies: Mapping[str, Sequence[Path]]
+
+    def cells(self, seeds: int, budget: int) -> list[Cell]:
+        """One per method, planner and seed."""
+        from giveway.generate.evaluation.protocol import protocol_cells
+
+        return protocol_cells(
+            self.methods,
+            settings=self.settings,
+            egos=self.egos,
+            seeds=range(seeds),
+            budget=budget,
+            policies=self.policies,
+        )
+
+    def run(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
+        """Drive what the store lacks; returns how many campaigns failed."""
+        from giveway.generate.evaluation.protocol import FUNCTION
+        from giveway.generate.learning.policy import load_policy
+        from giveway.runs import default_progress
+        from giveway.runs import run as run_cells
+
+        paths = [path for paths in self.policies.values() for path in paths]
+        spec = {"command": "generate bench", "methods": [m.name for m in self.methods], "egos": list(self.egos)}
+        summary = run_cells(
+            cells,
+            function=FUNCTION,
+            store=out,
+            spec={**spec, "budget": cells[0].params["budget"]},
+            settings={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
+            executor=executor,
+            rerun="failed",
+            max_hours=max_hours,
+            progress=default_progress(),
+        )
+        if summary.missing:
+            raise UsageError(
+                "the run was stopped before all campaigns were driven",
+                where=out,
+                found=f"{summary.missing} of {summary.total} campaigns are missing",
+                hint="start the same command again to go on",
+            )
+        return summary.failed
+
+
+def _prepared(
+    methods: Sequence[Method], road: str, egos: Sequence[str], policy: Path | None, order: TrainingOrder | None
+) -> _Prepared:
+    """Check worlds, planners and policies, then train what is missing."""
+    from giveway.generate.evaluation.methods import FULL
+    from giveway.generate.learning.policy import load_policy
+    from giveway.generate.policies import POLICY_FILE, check_world, shipped_file
+    from giveway.generate.worlds import WorldSettings
+
+    settings = WorldSettings(road=road, actions="lateral")
+    policies: dict[str, Sequence[Path]] = {}
+    for method, ego in itertools.product(methods, egos):
+        given = None
+        if method.policy_name == FULL and (policy is not None or order is None):
+            path = shipped_file(ego) if policy is None else policy
+            given = path / POLICY_FILE if path.is_dir() else path
+            policies[f"{FULL}@{ego}"] = [given]
+        check_world(method.world_of(settings, ego), None if given is None else load_policy(given))
+    if order is not None:
+        for method, ego in itertools.product([m for m in methods if m.is_trained], egos):
+            key = f"{method.policy_name}@{ego}"
+            if key not in policies:
+                policies[key] = [_train(method, settings, ego, order, seed) for seed in range(order.seeds)]
+    return _Prepared(methods=methods, settings=settings, egos=egos, policies=policies)
+
+
+def _train(method: Method, settings: WorldSettings, ego: str, order: TrainingOrder, seed: int) -> Path:
+    from giveway.generate.evaluation.trainings import trained
+
+    typer.echo(f"training {order.place(method, ego, seed).name}", err=True)
+    with training_line(order.steps) as (on_tick, on_round):
+        return trained(method, settings, order, ego=ego, seed=seed, on_tick=on_tick, on_round=on_round)
+
+
+def _report(out: Path, cells: Sequence[Cell], first: str, metric: str, failed: int, *, as_json: bool) -> None:
     from giveway.generate.evaluation.methods import METHODS
     from giveway.generate.evaluation.protocol import comparisons, measured
 
-    values, compared = measured(out, metric), comparisons(out, first=first, metric=metric)
+    values, compared = measured(out, cells, metric), comparisons(out, cells, first=first, metric=metric)
     if as_json:
-        print_json({"ok": failed == 0, "metric": metric, "values": values, "comparisons": compared})
+        found = {"ok": failed == 0, "metric": metric, "against": first, "values": values, "comparisons": compared}
+        print_json(found)
     else:
         for ego, by_method in values.items():
             typer.echo(f"{metric.replace('_', ' ')}, ego {ego}")
-            rows: dict[str, Any] = {c.second: c for c in compared.get(ego, [])}
+            rows = {c.second: c for c in compared.get(ego, [])}
             for name, runs in by_method.items():
                 mean = sum(runs) / len(runs)
                 end = ""

@@ -49,11 +49,18 @@ def train(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
-    config, train_cars = _prepare(algorithm, [*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])])
+    asked = named_values([*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])], "--set", "gamma=0.95")
+    try:
+        from giveway.generate.learning.config import LearningConfig
+        from giveway.generate.training import train_cars, weights_for
+    except ImportError as error:
+        raise MissingDependencyError("torch", extra="generate", purpose="training") from error
     from giveway.generate.evaluation.methods import SCORE
     from giveway.generate.worlds import WorldSettings
 
-    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": reward_weights(weight)}
+    config = LearningConfig.of({"algorithm": algorithm, **asked}, where="--set")
+    weights = weights_for(config, reward_weights(weight))
+    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": weights}
     settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, prior=prior, **kind)
     with training_line(steps) as (on_tick, on_round):
         result = train_cars(
@@ -88,13 +95,3 @@ def train(
         return
     found = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in best.evaluation.items())
     typer.echo(f"{out}/policy.safetensors: best of {len(result.history)} rounds at {best.steps} steps; {found}")
-
-
-def _prepare(algorithm: str, setting: list[str]) -> tuple[Any, Any]:
-    values: dict[str, Any] = {"algorithm": algorithm, **named_values(setting, "--set", "gamma=0.95")}
-    try:
-        from giveway.generate.learning.config import LearningConfig
-        from giveway.generate.training import train_cars
-    except ImportError as error:
-        raise MissingDependencyError("torch", extra="generate", purpose="training") from error
-    return LearningConfig.of(values, where="--set"), train_cars

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from giveway.core.errors import UnknownNameError, UsageError
-
-if TYPE_CHECKING:
-    from giveway.generate.environment.arrays import RewardWeights
 
 
 def named_values(items: list[str], option: str, example: str) -> dict[str, Any]:
@@ -30,8 +27,8 @@ def named_values(items: list[str], option: str, example: str) -> dict[str, Any]:
     return values
 
 
-def reward_weights(items: list[str], option: str = "--weight") -> RewardWeights:
-    """Weights of the full reward.
+def reward_weights(items: list[str], option: str = "--weight") -> dict[str, float]:
+    """Weights of the full reward that were given, by name.
 
     Raises:
         UnknownNameError: a weight that does not exist.
@@ -47,4 +44,4 @@ def reward_weights(items: list[str], option: str = "--weight") -> RewardWeights:
             raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where=option)
         if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
             raise UsageError("a weight is a number", where=f"{option} {name}", found=value, hint=f"{option} {name}=0.5")
-    return RewardWeights(**{name: float(value) for name, value in values.items()})
+    return {name: float(value) for name, value in values.items()}

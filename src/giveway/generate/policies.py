@@ -7,7 +7,7 @@ from pathlib import Path
 
 from giveway.core.errors import UsageError
 from giveway.generate.learning.policy import Policy, load_policy
-from giveway.generate.worlds import WorldSettings
+from giveway.generate.worlds import Worlds, WorldSettings
 
 POLICY_FILE = "policy.safetensors"
 """Name of the best policy in the folder of a training, and of the shipped one trained against the default planner."""
@@ -36,6 +36,26 @@ def open_policy(path: Path | None, *, ego: str) -> Policy:
 def world_name(settings: WorldSettings) -> str:
     """What the numbers of observation and action mean; policies drive only in worlds of the same name."""
     return f"{settings.observation} observation 1, {settings.actions} actions, {settings.traffic} bystanders"
+
+
+def check_world(settings: WorldSettings, policy: Policy | None = None) -> None:
+    """Refuse worlds that cannot be made, and a policy that was not trained for them.
+
+    Raises:
+        UsageError: naming what is wrong.
+        MapError: a map that cannot be read or has no way through.
+    """
+    worlds = Worlds(settings)
+    try:
+        if policy is not None:
+            policy.check(
+                cars=worlds.n_cars,
+                observation=worlds.observation_size,
+                action=worlds.action_size,
+                world=world_name(settings),
+            )
+    finally:
+        worlds.close()
 
 
 def settings_for(policy: Policy, *, road: str, ego: str, cars: int | None = None) -> WorldSettings:

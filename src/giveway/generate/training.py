@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveway.core.errors import UsageError
 from giveway.generate.campaign.cutting_in import CutInDriver
+from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.session import TrainingPlan, TrainingResult, run_training
@@ -16,6 +17,15 @@ from giveway.generate.worlds import Worlds, WorldSettings
 
 if TYPE_CHECKING:
     from giveway.generate.learning.training import RoundReport, Tick
+
+
+def weights_for(config: LearningConfig, given: Mapping[str, float]) -> RewardWeights:
+    """Weights of the full reward: those given, else the defaults.
+
+    Shaping by F = gamma Phi(s') - Phi(s) leaves the best policy as it is only with the gamma of the learner (Ng, Harada
+    and Russell 1999), so that is the discount unless one is given.
+    """
+    return RewardWeights(**{"discount": config.gamma, **given})
 
 
 def train_cars(
@@ -56,7 +66,7 @@ def train_cars(
     Raises:
         UsageError: actions that cannot be learned or demonstrated, or no steps.
         ConfigError: the folder holds another training.
-        StoreError: another process trains here, or a file is damaged.
+        StoreError: another process trains here, a file is damaged, or the folder cannot be made.
     """
     if settings.actions == "maneuvers":
         raise UsageError(

@@ -33,24 +33,24 @@ def store(tmp_path_factory):
     )
     summary = run(cells, function=FUNCTION, store=folder, settings={"policies": {}}, executor=SerialExecutor())
     assert summary.ok, summary.failures
-    return folder
+    return folder, cells
 
 
 def test_every_method_has_a_value_per_seed(store):
-    found = measured(store)["lattice"]
+    found = measured(*store)["lattice"]
     assert {name: len(runs) for name, runs in found.items()} == {"no_attack": 3, "random_search": 3, "scripted": 3}
     assert found["no_attack"] == [0.0, 0.0, 0.0]
     assert min(found["scripted"]) > 0
 
 
 def test_one_method_is_compared_with_all_others(store):
-    found = comparisons(store, first="scripted")["lattice"]
+    found = comparisons(*store, first="scripted")["lattice"]
     assert [c.second for c in found] == ["no_attack", "random_search"]
     assert all(c.a == 1.0 for c in found)
 
 
 def test_the_bands_say_what_holds(store):
-    (band,) = sanity_bands(store)
+    (band,) = sanity_bands(*store)
     assert band.holds
     assert band.value == 0.0
     assert "no attack" in band.claim

@@ -9,8 +9,9 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.core.errors import ConfigError
+from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
-from giveway.generate.evaluation.trainings import TrainingOrder, folder_of, trained
+from giveway.generate.evaluation.trainings import TrainingOrder, trained
 from giveway.generate.policies import open_policy
 from giveway.generate.worlds import WorldSettings
 
@@ -36,7 +37,9 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
         "single": 2,
     }
     folders = {p.name for p in (tmp_path / "T").iterdir()}
-    assert folders == {folder_of(METHODS[m], Path(), "idm", n).name for m in methods[1::2] for n in (0, 1)}
+    assert folders == {
+        TrainingOrder(folder=Path()).place(METHODS[m], "idm", n).name for m in methods[1::2] for n in (0, 1)
+    }
     stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "T").rglob("policy.safetensors")}
     assert len(stamps) == 4
     again = bench(capsys, *order)
@@ -49,10 +52,20 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
 
 
 def test_an_order_holds_for_all_methods_but_for_what_makes_the_method(tmp_path: Path) -> None:
-    order = TrainingOrder(learning={"centralized": True, "gamma": 0.9})
+    order = TrainingOrder(folder=tmp_path, learning={"centralized": True, "gamma": 0.9})
     assert order.config(METHODS["independent"]).centralized is False
     assert order.config(METHODS["legacy"]).centralized is True
     assert order.config(METHODS["independent"]).gamma == 0.9
+
+
+@pytest.mark.parametrize(
+    ("learning", "weights", "discount"),
+    [({}, {}, 0.99), ({"gamma": 0.9}, {}, 0.9), ({"gamma": 0.9}, {"discount": 0.99}, 0.99)],
+)
+def test_the_shaping_discounts_as_the_learner_does_unless_told_otherwise(learning, weights, discount) -> None:
+    order = TrainingOrder(folder=Path(), learning=learning, weights=weights)
+    world = order.world(METHODS["policy"], WorldSettings(road="straight", actions="lateral"), ego="idm")
+    assert world.weights == RewardWeights(discount=discount)
 
 
 def test_the_published_reward_judges_itself() -> None:
@@ -62,11 +75,12 @@ def test_the_published_reward_judges_itself() -> None:
 
 def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> None:
     order = TrainingOrder(
-        steps=400, worlds=4, learning={"hidden": [8, 8], "batch": 8, "warm_steps": 200, "clone_updates": 20}
+        folder=tmp_path,
+        steps=400,
+        worlds=4,
+        learning={"hidden": [8, 8], "batch": 8, "warm_steps": 200, "clone_updates": 20},
     )
-    path = trained(
-        METHODS["single"], WorldSettings(road="straight", actions="lateral"), tmp_path, order, ego="idm", seed=0
-    )
+    path = trained(METHODS["single"], WorldSettings(road="straight", actions="lateral"), order, ego="idm", seed=0)
     assert open_policy(path, ego="idm").info.cars == 1
 
 
@@ -89,4 +103,4 @@ def test_nonsense_is_said_before_the_first_training(capsys, tmp_path: Path, opti
 
 def test_an_order_out_of_range_is_an_error_of_the_user() -> None:
     with pytest.raises(ConfigError):
-        TrainingOrder(learning={"gamma": 2.0}).config(METHODS["policy"])
+        TrainingOrder(folder=Path(), learning={"gamma": 2.0}).config(METHODS["policy"])

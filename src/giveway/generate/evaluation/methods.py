@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from giveway.core.errors import UnknownNameError
+from giveway.generate.worlds import WorldSettings
 
 SCORE = "net_rate"
 """Measure by which the best policy of a training is picked: failures that count minus all other failures."""
+
+
+FULL = "full"
+"""Name of the training with the default settings, whose policies come with the package."""
 
 
 def _none() -> Mapping[str, Any]:
@@ -46,13 +51,17 @@ class Method:
         """Whether it needs a policy."""
         return self.driver == "policy"
 
+    def world_of(self, settings: WorldSettings, ego: str) -> WorldSettings:
+        """Worlds in which it drives, from those of the comparison."""
+        return replace(settings, ego=ego, **self.world)
+
     @property
     def policy_name(self) -> str:
         """Name of the training it uses; methods with equal settings share one."""
         if not self.is_trained:
             return ""
         parts = [f"{k}-{v}" for k, v in sorted({**self.learning, **self.world}.items())]
-        return "-".join(["full", *parts]).lower().replace("_", "")
+        return "-".join([FULL, *parts]).lower().replace("_", "")
 
 
 METHODS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ def protocol_cells(
                             "seed": seed,
                             "budget": budget,
                             "policy": policy,
-                            "world": replace(settings, ego=ego, **method.world).as_dict(),
+                            "world": method.world_of(settings, ego).as_dict(),
                         },
                         versions=VERSIONS,
                     )
@@ -122,17 +122,23 @@ def _table(results: Sequence[TestResult]) -> pl.DataFrame:
     return pl.DataFrame(plain).with_columns(pl.Series("sample_id", [str(r.number) for r in results]))
 
 
-def measured(store: Path, metric: str = HEADLINE) -> dict[str, dict[str, list[float]]]:
-    """Ego to method to one value per seed, from a store.
+def measured(store: Path, cells: Sequence[Cell], metric: str = HEADLINE) -> dict[str, dict[str, list[float]]]:
+    """Ego to method to one value per seed.
+
+    Args:
+        store: where the results are.
+        cells: of the comparison; a store may hold others, with another budget or on another road.
+        metric: measure of a campaign.
 
     Raises:
         EmptySelectionError: no such results.
     """
-    frame = collect(Store(store))
-    if "method" in frame.columns:
-        frame = frame.filter((pl.col("kind") == KIND) & (pl.col("metric") == metric))
-    if "method" not in frame.columns or frame.height == 0:
-        raise EmptySelectionError("the store holds no comparison", where=store, hint="giveway generate bench --out DIR")
+    keys = [cell.key for cell in cells]
+    frame = collect(Store(store)).filter(pl.col("key").is_in(keys) & (pl.col("metric") == metric))
+    if frame.height == 0:
+        raise EmptySelectionError(
+            "the store holds no result of this comparison", where=store, hint="giveway generate bench --out DIR"
+        )
     found: dict[str, dict[str, list[float]]] = {}
     for row in frame.sort("method", "ego", "seed").iter_rows(named=True):
         value = math.nan if row["value"] is None else float(row["value"])
@@ -140,6 +146,8 @@ def measured(store: Path, metric: str = HEADLINE) -> dict[str, dict[str, list[fl
     return {ego: {name: by_method[name] for name in METHODS if name in by_method} for ego, by_method in found.items()}
 
 
-def comparisons(store: Path, *, first: str, metric: str = HEADLINE) -> dict[str, list[Comparison]]:
-    """Ego to the comparison of one method with all others, corrected for their number."""
-    return {ego: compare(values, first) for ego, values in measured(store, metric).items() if first in values}
+def comparisons(
+    store: Path, cells: Sequence[Cell], *, first: str, metric: str = HEADLINE
+) -> dict[str, list[Comparison]]:
+    """Ego to the comparison of one method with all others, corrected for their number; see :func:`measured`."""
+    return {ego: compare(values, first) for ego, values in measured(store, cells, metric).items() if first in values}

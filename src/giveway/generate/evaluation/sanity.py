@@ -9,6 +9,7 @@ from pathlib import Path
 
 from giveway.generate.evaluation.comparison import compare
 from giveway.generate.evaluation.protocol import HEADLINE, measured
+from giveway.runs import Cell
 
 RANDOM_FAILURES = (0.05, 0.15)
 
@@ -34,10 +35,10 @@ class Band:
     seeds: int
 
 
-def sanity_bands(store: Path) -> list[Band]:
-    """Check the bands on a store that holds ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
-    failures, headline = measured(store, "violation_rate"), measured(store, HEADLINE)
-    infeasible = measured(store, "infeasible_share")
+def sanity_bands(store: Path, cells: Sequence[Cell]) -> list[Band]:
+    """Check the bands on cells of a store: of ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
+    failures, headline = measured(store, cells, "violation_rate"), measured(store, cells, HEADLINE)
+    infeasible = measured(store, cells, "infeasible_share")
     bands: list[Band] = []
     for ego in failures:
         bands += _bands(ego, failures[ego], headline[ego], infeasible[ego])

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import Method
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.policies import POLICY_FILE
-from giveway.generate.training import train_cars
+from giveway.generate.training import train_cars, weights_for
 from giveway.generate.worlds import WorldSettings
 
 if TYPE_CHECKING:
@@ -23,18 +22,20 @@ class TrainingOrder:
     """How every method is trained, so that nothing but the method differs.
 
     Attributes:
+        folder: where trainings are looked for and made, one folder each.
         steps: environment steps of each training.
         seeds: trainings per method and planner.
         worlds: stepped together.
         learning: settings of learning; those of the method go before.
-        weights: of the full reward.
+        weights: of the full reward that differ from the default; see :func:`giveway.generate.training.weights_for`.
     """
 
+    folder: Path
     steps: int = 100_000
     seeds: int = 1
     worlds: int = 32
     learning: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    weights: RewardWeights = field(default_factory=RewardWeights)
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def config(self, method: Method) -> LearningConfig:
         """Settings of learning for a method.
@@ -45,16 +46,19 @@ class TrainingOrder:
         """
         return LearningConfig.of({**self.learning, **method.learning}, where="--train-set")
 
+    def world(self, method: Method, settings: WorldSettings, *, ego: str) -> WorldSettings:
+        """In which a method is trained, from the worlds of the comparison."""
+        weights = weights_for(self.config(method), self.weights)
+        return replace(method.world_of(settings, ego), weights=weights)
 
-def folder_of(method: Method, trainings: Path, ego: str, seed: int) -> Path:
-    """Where the training of a method is looked for."""
-    return trainings / f"{method.policy_name}-{ego.replace(':', '-')}-{seed}"
+    def place(self, method: Method, ego: str, seed: int) -> Path:
+        """Folder of one training of a method."""
+        return self.folder / f"{method.policy_name}-{ego.replace(':', '-')}-{seed}"
 
 
 def trained(
     method: Method,
     settings: WorldSettings,
-    folder: Path,
     order: TrainingOrder,
     *,
     ego: str,
@@ -67,8 +71,7 @@ def trained(
     Args:
         method: what to train.
         settings: of the worlds of the comparison.
-        folder: see :func:`folder_of`.
-        order: how to train.
+        order: how to train, and where.
         ego: planner to train against.
         seed: of the training.
         on_tick: told after every step.
@@ -77,11 +80,10 @@ def trained(
     Raises:
         ConfigError: the folder holds another training.
     """
-    config = order.config(method)
-    world = replace(settings, ego=ego, weights=order.weights, **method.world)
+    folder = order.place(method, ego, seed)
     train_cars(
-        world,
-        config,
+        order.world(method, settings, ego=ego),
+        order.config(method),
         folder,
         worlds=order.worlds,
         steps=order.steps,
