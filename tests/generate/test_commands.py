@@ -1,13 +1,26 @@
 """The commands of ``giveway generate``, from training to cases that other applications read."""
 
 import json
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from giveway.cli.main import run as giveway
-from giveway.generate.learning.policy import load_policy
+from giveway.data import DATASETS
+from giveway.generate.campaign.kept import stored_campaigns
+from giveway.generate.evaluation.methods import METHODS
+from giveway.generate.learning.policy import Policy, PolicyInfo, load_policy, save_policy
+from giveway.generate.policies import world_name
+from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.sim.case_files import read_cases
 
 SMALL = ["--set", "hidden=[16,16]", "--set", "batch=32", "--set", "learning_starts=64", "--worlds", "8"]
+
+
+STORE = DATASETS.get("store")
+BENCH = [*("generate", "bench", "--method", "idm", "--method", "random_actions", "--seeds", "2"), "--ego", "idm"]
+BENCH += ["--budget", "10", "--workers", "1"]
 
 
 def call(capsys, *arguments):
@@ -147,6 +160,13 @@ def test_a_warm_start_is_made_however_it_is_asked_for(capsys, tmp_path):
     assert policies[0] == policies[1] != policies[2]
 
 
+@pytest.mark.parametrize(("asked", "discount"), [([], 0.9), (["--weight", "discount=0.99"], 0.99)])
+def test_the_shaping_of_the_reward_discounts_as_the_learner_does(capsys, tmp_path, asked, discount):
+    arguments = ["generate", "train", "--ego", "idm", "--out", tmp_path, "--steps", 80, "--episode-steps", 40, *SMALL]
+    document(capsys, *arguments, "--set", "gamma=0.9", *asked)
+    assert load_policy(tmp_path).info.made["world"]["weights"]["discount"] == discount
+
+
 def test_a_campaign_keeps_failures_and_their_flags(store):
     flags = json.loads((store / "cases" / "failures.json").read_text())
     assert len(flags) >= 3
@@ -163,6 +183,30 @@ def test_a_campaign_in_pieces_equals_one_in_one_go(capsys, store, tmp_path):
     assert {p.name: p.read_bytes() for p in (tmp_path / "S" / "cells").rglob("*.json")} == cells
     once_more = document(capsys, *base, "--budget", 30)
     assert once_more["driven"] == 0
+
+
+def test_campaigns_of_one_store_keep_their_own_failures_roads_and_names(capsys, tmp_path):
+    base = ["generate", "run", "--ego", "constant_speed", "--driver", "program", "--budget", 10, "--seed", 1]
+    for more in (["--search", "random"], ["--search", "random", "--no-perturb"], ["--road", "merge"]):
+        last = document(capsys, *base, *more, "--out", tmp_path)
+    campaigns = stored_campaigns(tmp_path)
+    assert [c.label for c in campaigns] == [
+        "program on merge, ego constant_speed, seed 1",
+        "program on straight, ego constant_speed, seed 1, perturb False",
+        "program on straight, ego constant_speed, seed 1, perturb True",
+    ]
+    cases = read_cases(tmp_path / "cases" / "cases.json")
+    failed = {c.prefix: sum(r.failed for r in c.results) for c in campaigns}
+    assert Counter(case.id.rpartition("-")[0] for case in cases) == {p: n for p, n in failed.items() if n}
+    assert last["cases"] == len(cases) == sum(failed.values())
+    roads = {c.prefix: c.params["road"] for c in campaigns}
+    scenes = {
+        s.provenance.recording: s for r in STORE.recordings(tmp_path / "cases/recordings") for s in STORE.scenes(r)
+    }
+    for case in cases:
+        scene = scenes[case.id]
+        assert case.site == scene.location == scene.road.name == roads[case.id.rpartition("-")[0]]
+        assert case.tracks_sha256 in scene.provenance.files.values()
 
 
 def test_the_report_has_numbers_realism_and_replays(capsys, store, tmp_path):
@@ -231,7 +275,16 @@ def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
         (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
         (["generate", "train", "--set", "warm_steps=9", "--actions", "steering", "--out", "X"], "needs lateral"),
         (["generate", "train", "--prior", "nothing_here", "--out", "X"], "not a naturalness prior"),
+        (["generate", "train", "--set", "hidden=[0]", "--steps", "9", "--out", "X"], "--set hidden"),
+        (["generate", "train", "--set", "imitation=1", "--steps", "9", "--out", "X"], "imitated"),
         (["generate", "bench", "--method", "magic", "--out", "X"], "unknown method"),
+        ([*BENCH, "--against", "magic", "--out", "X"], "no such method"),
+        ([*BENCH, "--against", "policy", "--out", "X"], "no such method"),
+        ([*BENCH, "--metric", "magic", "--out", "X"], "unknown measure 'magic'"),
+        ([*BENCH, "--method", "legacy", "--out", "X"], "--trainings"),
+        ([*BENCH, "--road", "nowhere", "--out", "X"], "unknown road 'nowhere'"),
+        ([*BENCH, "--ego", "nobody", "--out", "X"], "unknown planner 'nobody'"),
+        (["generate", "sanity", "--ego", "nobody", "--out", "X"], "unknown planner 'nobody'"),
         (["generate", "report", "nothing_here"], "no result store"),
     ],
 )
@@ -240,12 +293,61 @@ def test_nonsense_gets_a_sentence(capsys, tmp_path, monkeypatch, arguments, word
     code, _, err = call(capsys, *arguments)
     assert code == 2
     assert words in err
+    assert not (tmp_path / "X").exists()
 
 
 def test_a_policy_for_another_number_of_cars_is_refused(capsys, trained, tmp_path):
     code, _, err = call(capsys, "generate", "run", "-p", trained, "--cars", 2, "--out", tmp_path / "S")
     assert code == 2
     assert "trained for 3, asked for 2" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "words"),
+    [
+        ("bench", {"actions": "steering"}, "steering actions"),
+        ("bench", {"actions": "lateral", "cars": 2}, "cars: trained for 2, asked for 3"),
+        ("sanity", {"actions": "lateral", "cars": 2}, "cars: trained for 2, asked for 3"),
+    ],
+)
+def test_a_policy_that_does_not_fit_is_refused_before_anything_is_driven(capsys, tmp_path, command, settings, words):
+    path = tmp_path / "p.safetensors"
+    save_policy(path, idle_policy(WorldSettings(**settings)))
+    arguments = ["generate", command, "-p", path, "--ego", "idm", "--seeds", 2, "--budget", 10, "--workers", 1]
+    code, _, err = call(capsys, *arguments, "--out", tmp_path / "B")
+    assert code == 2
+    assert words in err
+    assert not (tmp_path / "B").exists()
+
+
+def idle_policy(settings):
+    """Cars of some world that do nothing."""
+    worlds = Worlds(settings)
+    cars, seen = worlds.n_cars, worlds.observation_size
+    info = PolicyInfo(cars=cars, observation=seen, action=2, world=world_name(settings), hidden=(4,))
+    shape = (cars, seen)
+    theta = np.zeros((cars, 4 * seen + 4 + 2 * 4 + 2), dtype=np.float32)
+    return Policy(info, theta, np.zeros(shape, dtype=np.float32), np.ones(shape, dtype=np.float32))
+
+
+def test_a_comparison_uses_the_campaigns_it_asked_for_and_no_others_of_the_store(capsys, tmp_path):
+    bench = [*BENCH, "--out", tmp_path / "B"]
+    first = document(capsys, *bench)
+    other = [document(capsys, *bench, *more) for more in (["--budget", 12], ["--road", "merge"])]
+    for found in (first, *other):
+        assert {name: len(runs) for name, runs in found["values"]["idm"].items()} == {"idm": 2, "random_actions": 2}
+        assert [c["seeds"] for c in found["comparisons"]["idm"]] == [[2, 2]]
+    assert document(capsys, *bench) == first
+
+
+def test_methods_that_were_not_asked_for_by_name_are_left_out_aloud(capsys, tmp_path, monkeypatch):
+    few = {name: METHODS[name] for name in ("idm", "legacy", "single")}
+    monkeypatch.setattr("giveway.generate.evaluation.methods.METHODS", few)
+    arguments = ["generate", "bench", "--ego", "idm", "--seeds", 2, "--budget", 10, "--workers", 1]
+    code, out, err = call(capsys, *arguments, "--out", tmp_path / "B", "--json")
+    assert code == 0
+    assert list(json.loads(out)["values"]["idm"]) == ["idm"]
+    assert "left out without --trainings: legacy, single" in err
 
 
 def test_a_planner_that_raises_is_a_finding_and_the_search_goes_on(capsys, tmp_path, monkeypatch):

@@ -73,29 +73,20 @@ def run(
     from giveway.generate.campaign.campaign import CampaignSpec
     from giveway.generate.campaign.drivers import baseline
     from giveway.generate.campaign.engine import CampaignOrder
-    from giveway.generate.policies import open_policy, settings_for
+    from giveway.generate.policies import check_world, open_policy, settings_for
     from giveway.generate.search import SEARCHES
-    from giveway.generate.worlds import Worlds, WorldSettings
+    from giveway.generate.worlds import WorldSettings
 
     SEARCHES.get(search)
-    if driver == "policy":
-        settings = settings_for(open_policy(policy, ego=ego), road=road, ego=ego, cars=cars)
+    learned = open_policy(policy, ego=ego) if driver == "policy" else None
+    if learned is not None:
+        settings = settings_for(learned, road=road, ego=ego, cars=cars)
     else:
         baseline(driver)
         settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
     settings = replace(settings, deadline_s=deadline_s)
     specs = [CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed + n) for n in range(campaigns)]
-    world = Worlds(settings, n_worlds=1)
-    if driver == "policy":
-        from giveway.generate.policies import world_name
-
-        open_policy(policy, ego=ego).check(
-            cars=world.n_cars,
-            observation=world.observation_size,
-            action=world.action_size,
-            world=world_name(settings),
-        )
-    world.close()
+    check_world(settings, learned)
     if dry_run:
         _say_plan(settings.as_dict(), budget * campaigns, as_json=as_json)
         return
@@ -205,18 +196,11 @@ def _say_plan(settings: dict[str, Any], budget: int, *, as_json: bool) -> None:
 
 
 def _write_cases(store: Path) -> int:
-    from giveway.generate.campaign.kept import settings_of, stored_campaigns, stored_failures
-    from giveway.generate.export.cases import Failure, write_failures
-    from giveway.generate.roads import make_road
+    from giveway.generate.campaign.kept import stored_campaigns, stored_failures
+    from giveway.generate.export.cases import write_failures
 
-    failures: list[Failure] = []
-    road: Any = None
-    site = ""
-    for campaign in stored_campaigns(store):
-        found = make_road(str(settings_of(store, campaign)["road"]))
-        road, site = found.map(), found.name
-        failures += list(stored_failures(store, campaign))
-    write_failures(store / "cases", failures, road, site)
+    failures = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
+    write_failures(store / "cases", failures)
     return len(failures)
 
 
@@ -263,22 +247,18 @@ def export(
 ) -> None:
     """Write failures as cases for giveway drive and giveway study, or as OpenSCENARIO files."""
     from giveway.core.errors import EmptySelectionError, UsageError
-    from giveway.generate.campaign.kept import settings_of, stored_campaigns, stored_failures
-    from giveway.generate.export.cases import Failure, write_failures
+    from giveway.generate.campaign.kept import stored_campaigns, stored_failures
+    from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
-    from giveway.generate.roads import make_road
 
     if form not in ("cases", "openscenario"):
         raise UsageError("unknown format", where="--format", found=form, hint="cases or openscenario")
-    failures: list[Failure] = []
-    road: Any = None
-    for campaign in stored_campaigns(store):
-        road = make_road(str(settings_of(store, campaign)["road"]))
-        failures += [f for f in stored_failures(store, campaign) if f.result.counts or not counting]
+    found = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
+    failures = [f for f in found if f.result.counts or not counting]
     if not failures:
         raise EmptySelectionError("there is no failure to export", where=store, hint="run more tests, or another ego")
     if form == "cases":
-        write_failures(out, failures, road.map(), road.name)
+        write_failures(out, failures)
         files = [out / "cases.json", out / "failures.json", out / "recordings"]
     else:
         files = [out / f"{failure.id}.xosc" for failure in failures]

@@ -13,7 +13,6 @@ from giveway.generate.export.cases import write_failures
 from giveway.generate.policies import open_policy, settings_for
 from giveway.generate.report.page import write_report
 from giveway.generate.report.summary import recorded_reference, summarize
-from giveway.generate.roads import make_road
 from giveway.runs.threads import limited_threads
 
 BUDGET, ROAD, EGO = 60, "straight", "lattice"
@@ -46,9 +45,8 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             done = run_into_store(settings, driver, spec, folder)
             measures = all_measures(done.results)
             rows.append((title, str(len(done.results)), *(f"{measures[name]:.2f}" for name, _ in SHOWN)))
-    road = make_road(ROAD)
     failures = [f for campaign in stored_campaigns(folder) for f in stored_failures(folder, campaign)]
-    write_failures(root / FOLDER / "cases", failures, road.map(), road.name)
+    write_failures(root / FOLDER / "cases", failures)
     reference = recorded_reference(root / "recordings" / "interaction")
     page = FOLDER / "report.html"
     write_report(root / page, folder, summarize(folder, reference), reference, limit=6)

@@ -45,7 +45,8 @@ def failure():
         off_road_share=0.0,
         responsibility_per_100_s=0.0,
     )
-    return Failure(id="straight-idm-s0-0007", result=result, tracks=tracks)
+    road = LaneMap(name="straight", lanes={})
+    return Failure(id="straight-idm-s0-0a1b2c3d-0007", result=result, tracks=tracks, road=road, site="straight")
 
 
 def test_tracks_survive_their_way_through_a_table(failure):
@@ -56,7 +57,7 @@ def test_tracks_survive_their_way_through_a_table(failure):
 
 
 def test_a_failure_becomes_a_case_whose_ego_is_driven_anew(failure):
-    case = case_of(failure, "straight")
+    case = case_of(failure)
     assert case.ego.id == "ego"
     assert case.num_ticks == 50
     assert case.desired_speed_mps == 12.0
@@ -64,7 +65,7 @@ def test_a_failure_becomes_a_case_whose_ego_is_driven_anew(failure):
 
 
 def test_cases_and_recordings_read_back_and_fit_together(tmp_path, failure):
-    write_failures(tmp_path, [failure], LaneMap(name="straight", lanes={}), "straight")
+    write_failures(tmp_path, [failure])
     (case,) = read_cases(tmp_path / "cases.json")
     adapter = DATASETS.get("store")
     (recording,) = adapter.recordings(tmp_path / "recordings")
@@ -74,7 +75,7 @@ def test_cases_and_recordings_read_back_and_fit_together(tmp_path, failure):
     assert scene.attributes["rated"] == "car1"
     np.testing.assert_allclose(scene.tracks.xy[0, :51], failure.tracks.xy[0])
     before = (tmp_path / "cases.json").read_bytes()
-    write_failures(tmp_path, [failure], None, "straight")
+    write_failures(tmp_path, [failure])
     assert (tmp_path / "cases.json").read_bytes() == before
 
 

@@ -17,6 +17,7 @@ from giveway.generate.evaluation.results import TestResult
 from giveway.generate.export.cases import Failure, failure_id
 from giveway.generate.export.frames import frame_of, tracks_of
 from giveway.generate.perturbation.adaptive import Filed
+from giveway.generate.roads import make_road
 from giveway.generate.worlds import WorldSettings
 from giveway.runs import Cell, CellResult, Measurement, Progress, SilentProgress, Store, content_key, read_index
 
@@ -209,16 +210,21 @@ class StoredCampaign:
         params: what names it.
         results: its tests, in order.
         keys: their cells.
+        versions: of the code that drove it.
+        label: for tables; no other campaign of the store has it.
     """
 
     params: Mapping[str, Any]
     results: tuple[TestResult, ...]
     keys: tuple[str, ...]
+    versions: Mapping[str, int | str]
+    label: str
 
     @property
-    def label(self) -> str:
-        """For tables."""
-        return f"{self.params['driver']} on {self.params['road']}, ego {self.params['ego']}, seed {self.params['seed']}"
+    def prefix(self) -> str:
+        """Of the names of its cases: readable, and different for any two campaigns."""
+        words = f"{_word(self.params['road'])}-{_word(self.params['ego'])}-s{self.params['seed']}"
+        return f"{words}-{_identity(self.params, self.versions)[:8]}"
 
 
 def stored_campaigns(out: Path) -> list[StoredCampaign]:
@@ -229,45 +235,61 @@ def stored_campaigns(out: Path) -> list[StoredCampaign]:
         EmptySelectionError: a store without generated tests.
     """
     store = Store(out)
-    grouped: dict[str, list[tuple[dict[str, Any], TestResult, str]]] = {}
+    grouped: dict[str, list[tuple[Cell, TestResult, str]]] = {}
     for key in read_index(store).frame.filter(kind=KIND)["key"]:
         cell, result = _read(store, key)
-        params = {name: value for name, value in cell.params.items() if name != "test"}
-        grouped.setdefault(content_key(params), []).append((params, result, key))
+        grouped.setdefault(_identity(_params_of(cell), cell.versions), []).append((cell, result, key))
     if not grouped:
         raise EmptySelectionError(
             "the store holds no generated tests", where=out, hint="giveway generate run --out DIR writes them"
         )
+    first = [entries[0][0] for entries in grouped.values()]
     campaigns: list[StoredCampaign] = []
-    for entries in grouped.values():
+    for cell, label, entries in zip(first, _labels(first), grouped.values(), strict=True):
         entries.sort(key=lambda entry: entry[1].number)
         campaigns.append(
             StoredCampaign(
-                params=entries[0][0],
+                params=_params_of(cell),
                 results=tuple(result for _, result, _ in entries),
                 keys=tuple(key for _, _, key in entries),
+                versions=cell.versions,
+                label=label,
             )
         )
     return sorted(campaigns, key=lambda campaign: campaign.label)
 
 
+def _params_of(cell: Cell) -> dict[str, Any]:
+    """What names the campaign of a test."""
+    return {name: value for name, value in cell.params.items() if name != "test"}
+
+
+def _identity(params: Mapping[str, Any], versions: Mapping[str, int | str]) -> str:
+    return content_key({"params": params, "versions": versions})
+
+
+def _labels(cells: Sequence[Cell]) -> list[str]:
+    """One label per campaign; what else they differ in is added where they would look the same."""
+    plain = [f"{p['driver']} on {p['road']}, ego {p['ego']}, seed {p['seed']}" for p in (cell.params for cell in cells)]
+    facts = [{**_params_of(cell), "version": cell.versions[KIND]} for cell in cells]
+    labels: list[str] = []
+    for text, mine in zip(plain, facts, strict=True):
+        alike = [other for label, other in zip(plain, facts, strict=True) if label == text]
+        odd = [name for name in mine if any(other[name] != mine[name] for other in alike)]
+        labels.append(", ".join([text, *(f"{name} {mine[name]}" for name in odd)]))
+    return labels
+
+
 def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = False) -> Iterator[Failure]:
     """The failures of a campaign with their tracks, those that count first; all tests with ``everything``."""
-    store = Store(out)
-    prefix = f"{_word(campaign.params['road'])}-{_word(campaign.params['ego'])}-s{campaign.params['seed']}"
+    store, road = Store(out), make_road(str(campaign.params["road"]))
+    lanes = road.map()
     pairs = [(r, k) for r, k in zip(campaign.results, campaign.keys, strict=True) if r.failed or everything]
     for result, key in sorted(pairs, key=lambda pair: (not pair[0].counts, pair[0].number)):
         frame = store.read_samples(key)
         if frame is not None:
-            yield Failure(id=failure_id(result, prefix), result=result, tracks=tracks_of(frame))
-
-
-def settings_of(out: Path, campaign: StoredCampaign) -> Mapping[str, Any]:
-    """World settings of a campaign, from the plan that asked for it."""
-    for plan in Store(out).plans():
-        if campaign.keys[0] in plan.keys:
-            return plan.spec["world"]
-    return {}
+            name = failure_id(result, campaign.prefix)
+            yield Failure(id=name, result=result, tracks=tracks_of(frame), road=lanes, site=road.name)
 
 
 def _read(store: Store, key: str) -> tuple[Cell, TestResult]:

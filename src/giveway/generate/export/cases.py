@@ -47,11 +47,15 @@ class Failure:
         id: name of the case.
         result: what came of the test.
         tracks: all cars, row 0 the ego.
+        road: on which it happened.
+        site: name of that road.
     """
 
     id: str
     result: TestResult
     tracks: Tracks
+    road: LaneMap | None = None
+    site: str = ""
 
 
 def failure_id(result: TestResult, prefix: str) -> str:
@@ -59,7 +63,7 @@ def failure_id(result: TestResult, prefix: str) -> str:
     return f"{prefix}-{result.number:04d}"
 
 
-def case_of(failure: Failure, site: str) -> Case:
+def case_of(failure: Failure) -> Case:
     """The case that drives a failure again: ego under test, everybody else as they drove."""
     tracks, result = failure.tracks, failure.result
     others = tuple(Car(id=str(name), role=Role.REPLAY, predicted=True) for name in tracks.ids if str(name) != EGO)
@@ -68,24 +72,24 @@ def case_of(failure: Failure, site: str) -> Case:
         id=failure.id,
         dataset="store",
         recording=f"{DATASET}/{failure.id}",
-        site=site,
+        site=failure.site,
         tracks_sha256=tracks_hash(tracks),
         start_s=float(tracks.time_s[0]),
         end_s=end,
         cars=(Car(id=EGO, role=Role.EGO), *others),
         desired_speed_mps=max(float(result.scene.get("ego_desired_speed", 0.0)), 1.0),
         interest=5.0 if result.counts else 3.0,
-        source=f"generated {site}",
+        source=f"generated {failure.site}",
     )
 
 
-def scene_of(failure: Failure, road: LaneMap | None, site: str) -> Scene:
+def scene_of(failure: Failure) -> Scene:
     """The recording of a failure; after the end of the episode everybody brakes to a stop on the line it was on."""
     rated = failure.result.culprit or next((str(i) for i in failure.tracks.ids if str(i) != EGO), EGO)
     return Scene(
         tracks=rolled_out(failure.tracks),
-        road=road,
-        location=site,
+        road=failure.road,
+        location=failure.site,
         provenance=Provenance(
             dataset=DATASET,
             recording=failure.id,
@@ -131,7 +135,7 @@ def tracks_hash(tracks: Tracks) -> str:
     return digest.hexdigest()
 
 
-def write_failures(folder: Path, failures: Iterable[Failure], road: LaneMap | None, site: str) -> Sequence[Case]:
+def write_failures(folder: Path, failures: Iterable[Failure]) -> Sequence[Case]:
     """Write recordings, cases and flags; recordings that are there already are left alone."""
     recordings = folder / "recordings"
     open_store(recordings, create=True)
@@ -139,8 +143,8 @@ def write_failures(folder: Path, failures: Iterable[Failure], road: LaneMap | No
     flags: list[dict[str, Any]] = []
     for failure in failures:
         if not (recording_folder(recordings, DATASET, failure.id) / "scenes.json").exists():
-            write_recording(recordings, DATASET, failure.id, [scene_of(failure, road, site)])
-        cases.append(case_of(failure, site))
+            write_recording(recordings, DATASET, failure.id, [scene_of(failure)])
+        cases.append(case_of(failure))
         flags.append({"id": failure.id, **flags_of(failure.result)})
     if cases:
         write_cases(folder / "cases.json", cases)

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.files import write_text
-from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
-from giveway.generate.campaign.kept import settings_of, stored_failures
+from giveway.generate.campaign.kept import stored_failures
 from giveway.generate.export.cases import EGO, Failure
 from giveway.generate.report.summary import CampaignSummary, Reference
-from giveway.generate.roads import make_road
 from giveway.reports.player.document import Event, replay_document
 from giveway.reports.player.page import embed_json, static_text
 
@@ -77,13 +75,11 @@ def write_report(
     cards: list[str] = []
     replays: list[dict[str, Any]] = []
     for summary in summaries:
-        settings = settings_of(store, summary.campaign)
-        road = make_road(str(settings["road"])).map() if settings else None
         for n, failure in enumerate(stored_failures(store, summary.campaign)):
             if n >= limit:
                 break
             cards.append(_card(failure, len(replays)))
-            replays.append(failure_document(failure, road))
+            replays.append(failure_document(failure))
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
     shown = f"{len(replays)} replays; failures that count come first" if replays else "no failures"
     text = f"""<!doctype html>
@@ -181,10 +177,10 @@ def _card(failure: Failure, number: int) -> str:
     )
 
 
-def failure_document(failure: Failure, road: LaneMap | None) -> dict[str, Any]:
+def failure_document(failure: Failure) -> dict[str, Any]:
     """The replay of a failure: ego, the car it met, and how it ended."""
     tracks, result = failure.tracks, failure.result
-    scene = Scene(tracks=tracks, road=road, provenance=Provenance(dataset="generated", recording=failure.id))
+    scene = Scene(tracks=tracks, road=failure.road, provenance=Provenance(dataset="generated", recording=failure.id))
     roles = {str(i): "other" for i in tracks.ids}
     if result.culprit:
         roles[result.culprit] = "rated"

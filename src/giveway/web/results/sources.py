@@ -44,7 +44,7 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None) -
 def _generated(root: Path, data: Path | None) -> Sources:
     """Numbers of all campaigns of a store of generated traffic, and replays of their failures."""
     from giveway.core.errors import EmptySelectionError
-    from giveway.generate.campaign.kept import settings_of, stored_campaigns
+    from giveway.generate.campaign.kept import stored_campaigns
     from giveway.generate.report.page import MEASURES, REALISM
     from giveway.generate.report.summary import recorded_reference, summarize
     from giveway.reports.site.content import Sources
@@ -60,7 +60,7 @@ def _generated(root: Path, data: Path | None) -> Sources:
     ]
     replays: dict[str, Callable[[], Mapping[str, Any]]] = {}
     for campaign in stored:
-        road = settings_of(root, campaign).get("road")
+        road = str(campaign.params["road"])
         failed = [(r.counts, key) for r, key in zip(campaign.results, campaign.keys, strict=True) if r.failed]
         for _, key in sorted(failed, key=lambda pair: not pair[0]):
             replays[key] = partial(_failure_replay, root, key, road)
@@ -75,7 +75,7 @@ def _generated(root: Path, data: Path | None) -> Sources:
     )
 
 
-def _failure_replay(root: Path, key: str, road: str | None) -> Mapping[str, Any]:
+def _failure_replay(root: Path, key: str, road: str) -> Mapping[str, Any]:
     from giveway.generate.campaign.kept import result_from
     from giveway.generate.export.cases import Failure
     from giveway.generate.export.frames import tracks_of
@@ -87,15 +87,17 @@ def _failure_replay(root: Path, key: str, road: str | None) -> Mapping[str, Any]
     frame = store.read_samples(key)
     if frame is None:
         return {}
-    failure = Failure(id=f"test {result.number}", result=result, tracks=tracks_of(frame))
-    return failure_document(failure, _generated_road(road))
+    tracks = tracks_of(frame)
+    return failure_document(
+        Failure(id=f"test {result.number}", result=result, tracks=tracks, road=_generated_road(road), site=road)
+    )
 
 
 @lru_cache(maxsize=4)
-def _generated_road(name: str | None) -> LaneMap | None:
+def _generated_road(name: str) -> LaneMap:
     from giveway.generate.roads import make_road
 
-    return None if name is None else make_road(name).map()
+    return make_road(name).map()
 
 
 def study(root: Path, id: str, *, draws: int, database: str | None) -> Section:
