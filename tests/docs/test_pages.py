@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import fcntl
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,15 +87,20 @@ def type_in(words: list[str], servers: contextlib.ExitStack, where: str, capsys:
 
 @contextlib.contextmanager
 def serving(words: list[str]) -> Iterator[None]:
-    """A server in a process of its own until the block is left; it must end without a traceback."""
+    """A server in a process of its own until the block is left; it must end without a traceback.
+
+    Pages name no ports, so that all servers of a kind want the same one: tests that run beside each other take turns.
+    """
     command = [sys.executable, "-m", "giveway.cli.main", *words[1:]]
     log = Path("server.log")
-    with log.open("w") as output:
+    lock = Path(tempfile.gettempdir()) / f"giveway-docs-{words[1]}-serving.lock"
+    with lock.open("w") as turn, log.open("w") as output:
+        fcntl.flock(turn, fcntl.LOCK_EX)
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONUNBUFFERED": "1"}
         )
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 180
             while not STARTED.search(log.read_text()):
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, f"no word of being ready: {log.read_text()}"
