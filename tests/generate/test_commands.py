@@ -197,6 +197,7 @@ def test_campaigns_of_one_store_keep_their_own_failures_roads_and_names(capsys, 
     ]
     cases = read_cases(tmp_path / "cases" / "cases.json")
     failed = {c.prefix: sum(r.failed for r in c.results) for c in campaigns}
+    assert len(failed) == 3, "no two campaigns share their names"
     assert Counter(case.id.rpartition("-")[0] for case in cases) == {p: n for p, n in failed.items() if n}
     assert last["cases"] == len(cases) == sum(failed.values())
     roads = {c.prefix: c.params["road"] for c in campaigns}
