@@ -26,6 +26,14 @@ class OutsideIdm(Careless):
         return IdmPlanner().plan(situation)
 
 
+class Freezes(Careless):
+    """Brakes with 3 m/s^2 and never drives on."""
+
+    def plan(self, situation: Situation) -> Plan:
+        speed = np.maximum(situation.speed_mps - 0.3 * np.arange(1, 51), 0.0)
+        return Plan(s_m=situation.s_m + 0.1 * np.cumsum(speed), speed_mps=float(speed[0]))
+
+
 class Raises(Careless):
     def plan(self, situation: Situation) -> Plan:
         raise RuntimeError("out of ideas")

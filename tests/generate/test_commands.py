@@ -382,3 +382,17 @@ def test_the_site_shows_every_test_and_replays_of_failures(capsys, store, tmp_pa
     assert "Compared with synthetic recordings" in first
     assert len(list((folder / "replays").iterdir())) == 2
     assert "30 cells" in (folder / "cells.html").read_text()
+
+
+def test_a_planner_that_freezes_is_found_in_longer_tests(capsys, tmp_path, monkeypatch):
+    """25 s at standstill with a free road do not fit into the 15 s of ordinary tests."""
+    monkeypatch.syspath_prepend(__file__.rsplit("/", 1)[0])
+    base = ["generate", "run", "--ego", "planners:Freezes", "--driver", "no_attack", "--search", "random", "-n", 6]
+    short = document(capsys, *base, "--no-perturb", "--out", tmp_path / "short")
+    long = document(capsys, *base, "--no-perturb", "--episode-steps", 400, "--out", tmp_path / "long")
+    assert {"ego_standstill"} & faults(tmp_path / "long") > faults(tmp_path / "short")
+    assert long["measures"]["at_fault_rate"] > short["measures"]["at_fault_rate"]
+
+
+def faults(store):
+    return {failure["fault"] for failure in json.loads((store / "cases" / "failures.json").read_text())}

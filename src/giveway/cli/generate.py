@@ -49,6 +49,9 @@ def run(
     perturb: bool = typer.Option(True, help="Perturb cars that are close to the ego."),
     cars: int | None = typer.Option(None, "--cars", "-k", help="Learning cars; must be those of the policy."),
     deadline_s: float = typer.Option(1.0, "--deadline", help="Longest time for one plan of your planner [s]."),
+    episode_steps: int | None = typer.Option(
+        None, "--episode-steps", min=10, max=2000, help="Longest test, 0.1 s each; that of the training without it."
+    ),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     campaigns: int = typer.Option(
         1, "--campaigns", min=1, max=10_000, help="Campaigns of so many tests each, with consecutive seeds."
@@ -84,7 +87,7 @@ def run(
     else:
         baseline(driver)
         settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
-    settings = replace(settings, deadline_s=deadline_s)
+    settings = replace(settings, deadline_s=deadline_s, steps=episode_steps or settings.steps)
     specs = [CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed + n) for n in range(campaigns)]
     check_world(settings, learned)
     if dry_run:
