@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import ConfigError, DatasetLayoutError, FileFormatError
+from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch
+from giveway.core.maps.writer import write_lanelet2
 from giveway.core.tracks import AgentKind
 from giveway.data import DATASETS
 
@@ -53,6 +55,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(generic_root):
         ("[time]", "[time", "not valid TOML"),
         ('decimal = ","', 'decimal = ";"', "files.decimal"),
         ('x = "X [ft]"', "", "columns.x"),
+        ('x = "X [ft]"', 'x = "Kurs"', "two things: Kurs"),
+        ("flights/*.txt", "flights/**.txt", "not a pattern"),
     ],
 )
 def test_a_mapping_that_makes_no_sense_is_a_config_error(generic_root, old, new, message):
@@ -93,6 +97,35 @@ def test_a_pattern_without_files_is_a_layout_error(generic_root):
     remap(generic_root, "flights/*.txt", "flights/*.csv")
     with pytest.raises(DatasetLayoutError, match="no file matches"):
         GENERIC.recordings(generic_root)
+
+
+def test_copies_that_programs_keep_are_no_recordings(generic_root):
+    original = generic_root / "flights" / "flug.txt"
+    for name in (".ipynb_checkpoints/flug-checkpoint.txt", "._flug.txt"):
+        copy = generic_root / "flights" / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(original.read_bytes())
+    remap(generic_root, "flights/*.txt", "**/*.txt")
+    assert [recording.id for recording in GENERIC.recordings(generic_root)] == ["flights/flug"]
+
+
+def test_a_road_user_that_becomes_another_is_refused(generic_root):
+    path = generic_root / "flights" / "flug.txt"
+    path.write_text(path.read_text().replace("Rad", "Pkw", 1))
+    with pytest.raises(FileFormatError, match="the kind changes") as caught:
+        scene_of(generic_root)
+    assert "bicycle after car" in str(caught.value)
+
+
+def test_a_map_near_the_origin_stays_in_the_frame_of_the_tracks(generic_root):
+    lane = [LineSketch(points=np.array([[0.0, y], [60.0, y]])) for y in (0.0, -9.0)]
+    road = RoadSketch(lanes=(LaneSketch(name="a", left=lane[0], right=lane[1]),))
+    write_lanelet2(generic_root / "road.osm", road)
+    remap(generic_root, 'location = "my junction"', 'location = "my junction"\nmap = "road.osm"')
+    found = scene_of(generic_root).road
+    center = next(iter(found.lanes.values())).center
+    np.testing.assert_allclose(center[[0, -1]], [[0.0, -4.5], [60.0, -4.5]], atol=1e-6)
+    assert found.warnings == ()
 
 
 def test_the_pattern_cannot_leave_the_root(generic_root):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,15 @@ def test_the_source_files_are_named_with_their_hashes(interaction_root):
 def test_any_level_of_the_tree_can_be_the_root(interaction_root, below):
     ids = [recording.id for recording in INTERACTION.recordings(interaction_root / below)]
     assert ids == ["DR_TEST_Merging_A/000"]
+
+
+def test_a_site_is_known_from_inside_its_folder(interaction_root, monkeypatch):
+    (interaction_root / "maps").mkdir()
+    (interaction_root / "maps" / "DR_TEST_Merging_A.osm").touch()
+    monkeypatch.chdir(interaction_root / SITE)
+    (found,) = INTERACTION.recordings(Path())
+    assert (found.id, found.location) == ("DR_TEST_Merging_A/000", "DR_TEST_Merging_A")
+    assert found.files["map"].resolve() == interaction_root / "maps" / "DR_TEST_Merging_A.osm"
 
 
 def test_hidden_folders_are_not_sites(interaction_root):

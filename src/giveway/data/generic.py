@@ -61,7 +61,16 @@ class Generic:
         mapping = read_mapping(path)
         if Path(mapping.files.tracks).is_absolute() or ".." in Path(mapping.files.tracks).parts:
             raise ConfigError("files.tracks must stay below the root", where=path, found=mapping.files.tracks)
-        found = sorted(file for file in root.glob(mapping.files.tracks) if file.is_file())
+        try:
+            matches = list(root.glob(mapping.files.tracks))
+        except ValueError as error:
+            raise ConfigError(
+                "files.tracks is not a pattern",
+                where=path,
+                found=f"{mapping.files.tracks!r}: {error}",
+                hint="e.g. '*.csv', or '**/*.csv' with folders",
+            ) from None
+        found = sorted(file for file in matches if file.is_file() and not _is_hidden(file, root))
         if not found:
             raise DatasetLayoutError(
                 "no file matches the mapping",
@@ -93,7 +102,8 @@ class Generic:
         hashes[MAPPING_FILE] = sha256_of_bytes(read_bytes(recording.files["mapping"]))
         road = None
         if "map" in recording.files:
-            road, hashes[relative_name(recording.files["map"], recording.root)] = read_road(recording.files["map"])
+            path = recording.files["map"]
+            road, hashes[relative_name(path, recording.root)] = read_road(path, frame="file")
         yield Scene(
             tracks=tracks,
             road=road,
@@ -113,9 +123,27 @@ GENERIC = Generic()
 def _check(recording: Recording, findings: Findings) -> RecordingSummary | None:
     mapping = read_mapping(recording.files["mapping"])
     if "map" in recording.files:
-        check_road(recording.files["map"], findings)
+        check_road(recording.files["map"], findings, frame="file")
     content = _read(recording, mapping, findings)
     return None if content is None else summarize(recording, [content[0]], frame_rate_hz=mapping.time.frame_rate_hz)
+
+
+def _is_hidden(file: Path, root: Path) -> bool:
+    """Copies that programs keep for themselves, such as ``.ipynb_checkpoints`` and ``._a.csv``."""
+    return any(part.startswith(".") for part in file.relative_to(root).parts)
+
+
+def _check_kinds(kinds: IntArray, rows: StateRows, column: str, findings: Findings) -> None:
+    """A road user stays what it is; ``kinds`` in the order of ``rows``."""
+    changed = np.flatnonzero(rows.inner & (kinds[1:] != kinds[:-1])) + 1
+    findings.rows(
+        "the kind changes inside a track",
+        rows.file,
+        rows.lines(changed),
+        column=column,
+        values=[" after ".join(AgentKind(kinds[n]).name.lower() for n in (r, r - 1)) for r in changed.tolist()],
+        hint="give every road user an id of its own",
+    )
 
 
 def _format(mapping: Mapping) -> TableFormat:
@@ -168,6 +196,8 @@ def _read(recording: Recording, mapping: Mapping, findings: Findings) -> tuple[S
     for name in (names.length, names.width):
         if name is not None:
             check_constant(grouping.apply(table.floats(name)), rows, name, findings)
+    if names.kind is not None:
+        _check_kinds(grouping.apply(kinds), rows, names.kind, findings)
     check_sizes(rows.size, path, line_of(grouping.first_rows), findings)
     return (rows, table) if findings.num_errors == before else None
 

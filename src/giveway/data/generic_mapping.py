@@ -76,6 +76,10 @@ class Columns(_Section):
     def _complete(self) -> Columns:
         if (self.frame is None) == (self.time is None):
             raise ValueError("give one of frame and time")
+        named = [name for name in self.model_dump().values() if name is not None]
+        twice = sorted({name for name in named if named.count(name) > 1})
+        if twice:
+            raise ValueError(f"one column cannot be two things: {', '.join(twice)}")
         if (self.vx is None) != (self.vy is None):
             raise ValueError("give both vx and vy, or none")
         if (self.length is None) != (self.width is None):

@@ -94,15 +94,14 @@ class Interaction:
                 match = TRACK_FILE.fullmatch(path.name)
                 if match is not None:
                     roles.setdefault(match[2], {})[f"{match[1]}s"] = path
+            name = site.resolve().name
             road = _map_of(site, root)
             for number in sorted(roles):
                 paths = dict(sorted(roles[number].items(), reverse=True))
                 if road is not None:
                     paths["map"] = road
                 found.append(
-                    Recording(
-                        dataset="interaction", id=f"{site.name}/{number}", root=root, files=paths, location=site.name
-                    )
+                    Recording(dataset="interaction", id=f"{name}/{number}", root=root, files=paths, location=name)
                 )
         if not found:
             raise no_recordings(self.info, root)
@@ -229,7 +228,7 @@ def _sites(root: Path) -> list[Path]:
 
 def _map_of(site: Path, root: Path) -> Path | None:
     """``maps/<site>.osm`` beside the track files, beside their parent, or in the site folder itself."""
-    name = f"{site.name}.osm"
+    name = f"{site.resolve().name}.osm"
     site = site.resolve() if site == root else site
     for folder in (root / "maps", site, site.parent / "maps", site.parent.parent / "maps"):
         if (folder / name).is_file():

@@ -62,7 +62,7 @@ class InteractionCases:
                 continue
             site = SUFFIX.sub("", path.stem)
             paths = {"cases": path}
-            for folder in (root / "maps", root.parent / "maps"):
+            for folder in (root / "maps", root.resolve().parent / "maps"):
                 if (folder / f"{site}.osm").is_file():
                     paths["map"] = folder / f"{site}.osm"
                     break
@@ -114,8 +114,9 @@ INTERACTION_CASES = InteractionCases()
 
 def _case_files(root: Path) -> list[tuple[str, Path]]:
     """(split, file) below the root."""
-    if SPLIT.fullmatch(root.name) and not any(SPLIT.fullmatch(folder.name) for folder in folders(root)):
-        return [(root.name, path) for path in files(root) if path.suffix == ".csv"]
+    name = root.resolve().name
+    if SPLIT.fullmatch(name) and not any(SPLIT.fullmatch(folder.name) for folder in folders(root)):
+        return [(name, path) for path in files(root) if path.suffix == ".csv"]
     splits = [folder for folder in folders(root) if SPLIT.fullmatch(folder.name)]
     return [(folder.name, path) for folder in splits for path in files(folder) if path.suffix == ".csv"]
 

@@ -1,4 +1,5 @@
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,6 +210,9 @@ def test_document_types_and_entities_are_refused(site, text):
         (lambda text: text.replace("lat=", "breadth=", 1), "no attribute 'lat'"),
         (lambda text: text.replace('id="1001"', 'id="1000"', 1), "given to two nodes"),
         (lambda text: text.replace('id="1001"', 'id="one"', 1), "not a whole number"),
+        (lambda text: text.replace('id="1001"', 'id="--11"', 1), "not a whole number"),
+        (lambda text: re.sub(r"<\?xml.*?\?>", '<?xml version="1.0" encoding="gbk"?>', text), "encoding"),
+        (lambda text: re.sub(r"<\?xml.*?\?>", '<?xml version="1.0" encoding="klingon"?>', text), "encoding"),
         (lambda text: text.replace('type="way" ref', 'type="area" ref', 1), "unknown type"),
         (lambda text: text.replace('v="lanelet"', 'v="other"'), "no lanes"),
     ],
@@ -224,6 +228,18 @@ def test_a_bound_without_length_is_refused(site):
     point = LineSketch(points=np.repeat(road.lanes[0].left.points[:1], 2, axis=0))
     error = refusal(site, lambda text: text, RoadSketch(lanes=(replace(road.lanes[0], left=point),)))
     assert "lane 30000: a path needs at least two different points" in error.what
+
+
+def test_a_bound_of_one_point_is_no_bound(site):
+    def shorten(text):
+        ways = re.findall(r'<way id="\d+".*?</way>', text, re.DOTALL)
+        for way in ways[:2]:
+            text = text.replace(way, re.sub(r"(<nd [^>]*/>)(?:\s*<nd [^>]*/>)+", r"\1", way))
+        return text
+
+    road = site(crossroads(), shorten)
+    assert 30000 not in road.lanes
+    assert any("lane 30000 does not have" in warning for warning in road.warnings)
 
 
 def test_missing_files_folders_and_huge_files_are_refused(tmp_path, monkeypatch):

@@ -63,6 +63,16 @@ def test_off_road_is_negative_on_the_road_and_positive_beside_it(site):
     np.testing.assert_allclose(site.off_road(xy), [[-2.0, 8.0], [10.0, np.nan]], atol=1e-4)
 
 
+def test_a_lane_that_ends_in_a_line_leaves_the_road_measurable(tmp_path):
+    """Both bounds run on over the same points, as lanes that taper off are drawn."""
+    lane, tail = strip("taper", (0, 0), (10, 0)), np.array([[12.0, 0.0], [15.0, 0.0]])
+    left, right = (type(side)(points=np.concatenate([side.points, tail])) for side in (lane.left, lane.right))
+    road = RoadSketch(lanes=(type(lane)(name="taper", left=left, right=right), strip("next", (0, -4), (10, -4))))
+    found = prepared(tmp_path, road)
+    assert isinstance(found.drivable, shapely.Polygon | shapely.MultiPolygon)
+    np.testing.assert_allclose(found.off_road(np.array([[5.0, -2.0], [5.0, -50.0]])), [-4.0, 44.0], atol=1e-6)
+
+
 def test_keepouts_are_not_drivable(tmp_path):
     island = np.array([[970.0, 999.0], [972.0, 999.0], [972.0, 1001.0], [970.0, 1001.0]])
     road = prepared(tmp_path, RoadSketch(lanes=crossroads().lanes[:1], keepouts=(island,)))

@@ -117,7 +117,7 @@ def _bounds(document: OsmDocument, relation: OsmRelation, positions: dict[int, F
     if len(lefts) != 1 or len(rights) != 1:
         return None
     left, right = document.ways[lefts[0]].nodes, document.ways[rights[0]].nodes
-    if not left or not right:
+    if len(left) < 2 or len(right) < 2:
         return None
     turn_left, turn_right = topology.orient(_chain(left, positions), _chain(right, positions))
     return Bounds(

@@ -6,6 +6,7 @@ so are files above :data:`MAX_BYTES`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -17,6 +18,7 @@ from giveway.core.errors import MapError
 
 MAX_BYTES = 256 * 1024 * 1024
 CHUNK_BYTES = 1 << 20
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,10 @@ def parse_osm(chunks: Iterable[bytes], path: Path) -> OsmDocument:
             where=f"{path}, line {error.lineno}, column {error.offset + 1}",
             found=expat.ErrorString(error.code),
             hint="the file may be cut short; copy it again from the dataset",
+        ) from error
+    except (LookupError, ValueError) as error:
+        raise MapError(
+            "a map file is in an encoding that cannot be read", where=path, found=error, hint="save it in UTF-8"
         ) from error
     return handler.document()
 
@@ -236,7 +242,7 @@ class _Handler:
 
     def _integer(self, element: str, attributes: dict[str, str], name: str) -> int:
         text = self._text(element, attributes, name)
-        if not text.lstrip("-").isascii() or not text.lstrip("-").isdigit() or len(text) > 20:
+        if WHOLE_NUMBER.fullmatch(text) is None:
             self._fail(f"attribute {name!r} of <{element}> is not a whole number", found=repr(text[:40]))
         return int(text)
 

@@ -107,9 +107,16 @@ def neighbors(bounds: Sequence[Bounds]) -> tuple[dict[int, int], dict[int, int]]
 
 
 def lane_polygons(outlines: Sequence[FloatArray]) -> AnyArray:
-    """(N,) valid shapely areas; bounds that cross each other give the areas of the true pieces."""
+    """(N,) valid shapely areas; bounds that cross each other give the areas of the true pieces.
+
+    Where both bounds run on as one line there is no area: that part is left out.
+    """
     shapes = np.array([shapely.Polygon(ring) for ring in outlines], dtype=object)
-    return shapely.make_valid(shapes) if len(shapes) else shapes
+    valid = shapely.make_valid(shapes) if len(shapes) else shapes
+    for n in np.flatnonzero(shapely.get_type_id(valid) == shapely.GeometryType.GEOMETRYCOLLECTION):
+        parts = shapely.get_parts(shapely.get_parts(valid[n]))
+        valid[n] = shapely.union_all(parts[shapely.get_dimensions(parts) == 2])
+    return valid
 
 
 def conflicts(outlines: Mapping[int, FloatArray], follows: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
