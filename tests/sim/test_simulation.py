@@ -73,6 +73,49 @@ def test_a_hidden_car_is_not_seen_and_a_case_can_show_it(scene):
     assert end[0] > end[1] + 1.0
 
 
+@pytest.fixture(scope="module")
+def queue():
+    """An ego behind a slower car that its case hides from it."""
+    cars = [
+        DrivenCar(id="ego", points=((940, 1000), (1080, 1000)), speed_mps=8.0),
+        DrivenCar(id="slow", points=((965, 1000), (1080, 1000)), speed_mps=2.0),
+    ]
+    case = replace(crossing_case(), cars=(Car(id="ego", role=Role.EGO),), right_of_way=(), hide_unpredicted=True)
+    return case, scene_of(cars)
+
+
+def test_a_car_following_ego_does_not_follow_a_hidden_car(queue):
+    case, scene = queue
+    hidden, shown = (
+        run([with_drivers(prepare(replace(case, hide_unpredicted=hide), scene), Driver.IDM)]).moving.log[0, 0]
+        for hide in (True, False)
+    )
+    ends = [float(log[PAST + 60, 0] - log[PAST, 0]) for log in (hidden, shown)]
+    assert ends[0] == pytest.approx(48.0, abs=0.5), "as on a free road"
+    assert ends[1] < 35.0
+
+
+def test_other_car_following_cars_see_a_car_that_is_hidden_from_the_ego(queue):
+    case, _ = queue
+    crowded = scene_of(
+        [
+            DrivenCar(id="ego", points=((1000, 940), (1000, 1080)), speed_mps=8.0),
+            DrivenCar(id="follower", points=((952, 1000), (1080, 1000)), speed_mps=8.0),
+            DrivenCar(id="slow", points=((965, 1000), (1080, 1000)), speed_mps=2.0),
+        ]
+    )
+    cast = (Car(id="ego", role=Role.EGO), Car(id="follower", role=Role.IDM))
+    log = run([prepare(replace(case, cars=cast), crowded)]).moving.log[0]
+    assert log[1, PAST + 60, 0] < log[2, PAST + 60, 0]
+
+
+def test_a_planner_from_outside_is_not_shown_a_hidden_car(queue):
+    case, scene = queue
+    for hide, seen in ((True, [True, False]), (False, [True, True])):
+        simulation = Simulation([prepare(replace(case, hide_unpredicted=hide), scene)])
+        assert simulation.situation(0, 0).present.tolist() == seen
+
+
 def test_history_is_ten_states_in_the_predictors_frame_and_ends_with_now(prepared):
     simulation = Simulation([prepared])
     for _ in range(3):

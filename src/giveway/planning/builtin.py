@@ -82,7 +82,7 @@ class IdmPlanner:
         return PlannerInfo(
             name="idm",
             title="IDM",
-            version="1",
+            version="2",
             uses_predictions=False,
             parameters=self.parameters._asdict(),
             driver="IDM",

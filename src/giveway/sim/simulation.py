@@ -190,6 +190,7 @@ class Simulation:
             row_states,
             row_facts,
         )
+        present = moving.on[case, :count, column]
         first = int(fixed.path_first[case, agent])
         return Situation(
             path=fixed.path[first : first + int(fixed.path_size[case, agent])],
@@ -204,7 +205,7 @@ class Simulation:
             mode_facts=row_facts[:rows],
             own=agent,
             states=now,
-            present=moving.on[case, :count, column],
+            present=present & ~fixed.hidden[case, :count] if is_ego else present,
             sizes=fixed.size[case, :count],
         )
 

@@ -84,7 +84,7 @@ def advance(
     row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
     blocked = np.empty((most, CHECK_STEPS, 2))
     trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
-    now, here = np.empty((agents, 5)), np.empty(agents, dtype=np.bool_)
+    now, here, shown = np.empty((agents, 5)), np.empty(agents, dtype=np.bool_), np.empty(agents, dtype=np.bool_)
     column = PAST + tick
     half = tick % 2
     for c in range(first_case, last_case):
@@ -93,9 +93,10 @@ def advance(
         n = fixed.num_agents[c]
         log, on = moving.log[c], moving.on[c]
         size, plans = fixed.size[c], moving.plan_s[1 - half, c]
-        states, present = now[:n], here[:n]
+        states, present, to_ego = now[:n], here[:n], shown[:n]
         for i in range(n):
             here[i] = on[i, column]
+            shown[i] = here[i] and not fixed.hidden[c, i]
             now[i, 0] = log[i, column, 0]
             now[i, 1] = log[i, column, 1]
             now[i, 2] = math.hypot(log[i, column, 2], log[i, column, 3])
@@ -119,7 +120,8 @@ def advance(
             desired = fixed.desired_speed[c, i]
             plan = plans[i]
             if driver == IDM:
-                gap, lead = lead_on_path(path, coarse, step, i, s, states, present, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+                seen = to_ego if fixed.ego[c] == i else present
+                gap, lead = lead_on_path(path, coarse, step, i, s, states, seen, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
                 accel = idm_acceleration(speed, desired, gap, lead, idm_parameters)
                 cruise(plan, s, speed, accel, desired)
                 new_speed = max(speed + accel * DT_S, 0.0)
