@@ -11,11 +11,12 @@ from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
 from giveway.drive.results import compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import GivenScenes, RecordedScenes
 from giveway.drive.scoring import challenge_inputs, failed_inputs, score_log
-from giveway.metrics.driving_challenge import DEFAULT, challenge_score, challenge_terms
+from giveway.metrics.driving_challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, challenge_score, challenge_terms
 from giveway.models.motion import make_predictor
 from giveway.models.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
 from giveway.planning import make_planner
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
+from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 from giveway.testing.planners import situations
@@ -63,6 +64,27 @@ def test_full_replay_reproduces_the_recording_and_every_difference_is_zero(bundl
     assert (score.s_eff, score.n_col, score.n_col_any_pair) == (1.0, 0, 0)
     human = challenge_score([challenge_terms(challenge_inputs(humans(log))) for log in logs])
     assert score == human
+
+
+@pytest.mark.parametrize(
+    ("other", "counted"),
+    [
+        (None, 0),
+        (Car(id="other", role=Role.REPLAY), 0),
+        (Car(id="other", role=Role.REPLAY, predicted=True), 1),
+        (Car(id="other", role=Role.IDM), 1),
+    ],
+    ids=["not listed", "replayed", "replayed and predicted", "driven"],
+)
+def test_the_evaluator_counts_collisions_of_driven_and_predicted_cars_only(other, counted):
+    cast = (Car(id="ego", role=Role.EGO), *([other] if other else []))
+    case = replace(crossing_case(seconds=8.0), cars=cast, right_of_way=())
+    (log,) = logs_of([case], SOURCE, "echo", planner=ConstantSpeedPlanner())
+    n_col = [
+        challenge_score([challenge_terms(challenge_inputs(log), rules)], rules).n_col
+        for rules in (AS_CODED, AS_DOCUMENTED, DEFAULT)
+    ]
+    assert n_col == [counted, counted, 1]
 
 
 def test_the_oracle_drives_better_than_echo_on_the_bundled_set(bundled):

@@ -96,12 +96,14 @@ def failed_inputs(case: Case, reason: str) -> ChallengeInputs:
 def challenge_inputs(log: DriveLog) -> ChallengeInputs:
     """What the challenge metric needs, from one of our logs.
 
-    Contacts that began when a car appeared, and contacts with pedestrians, are not collisions of the metric.
+    Contacts that began when a car appeared, and contacts with pedestrians, are not collisions of the metric. Pairs are
+    those the evaluator checked: both driven, or on replay with prediction.
     """
     rows = {str(car): i for i, car in enumerate(log.tracks.ids)}
     ego = str(log.tracks.ids[log.ego])
     counted = [c for c in log.collisions if not c.at_spawn and not c.vulnerable]
     hits = [c for c in counted if c.first == ego]
+    checked = {car for car, i in rows.items() if log.roles[i] is not Role.REPLAY or log.predicted[i]}
     known = log.ego_s[~np.isnan(log.ego_s)]
     first = min((c.start_tick for c in hits), default=None)
     return ChallengeInputs(
@@ -113,7 +115,7 @@ def challenge_inputs(log: DriveLog) -> ChallengeInputs:
         expected_progress_m=log.expected_progress_m,
         ego_left=log.ego_left,
         desired_speed_mps=log.case.desired_speed_mps,
-        any_pair_collided=bool(counted),
+        any_pair_collided=any(c.first in checked and c.second in checked for c in counted),
         ego_collided=bool(hits),
         ego_at_fault=any(c.first_at_fault for c in hits),
         first_ego_collision=first,
