@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.core.errors import StoreError
+from giveway.core.errors import DatasetLayoutError, StoreError
 from giveway.core.maps.lanes import Lane, LaneMap, Line
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
@@ -28,6 +28,27 @@ def assert_same(one, other):
     for key, value in one.attributes.items():
         np.testing.assert_array_equal(value, other.attributes[key], err_msg=key)
     assert (one.road is None) == (other.road is None)
+
+
+def small_scene(road=None):
+    """One car that stands for two instants."""
+    still = np.zeros((1, 2))
+    return Scene(
+        tracks=Tracks(
+            time_s=np.array([0.0, 0.1]),
+            xy=np.zeros((1, 2, 2)),
+            heading=still,
+            velocity=np.zeros((1, 2, 2)),
+            observed=np.ones((1, 2), dtype=bool),
+            size=np.array([[4.0, 2.0]]),
+            kind=np.array([1]),
+            ids=np.array(["a"]),
+        ),
+        road=road,
+        location="here",
+        provenance=Provenance(dataset="d", recording="r", files={"f": "0"}),
+        attributes={},
+    )
 
 
 ADAPTERS = ["generic", "highd", "ind", "interaction", "interaction_cases", "leeds", "lgap", "round"]
@@ -99,6 +120,68 @@ def test_two_processes_give_the_same_store(round_root, tmp_path_factory):
     names = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(two) for path in two.rglob("*") if path.is_file())
     assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names)
+
+
+def flights(root, *names, pattern):
+    """The one recording of the root again under other names, all found by a pattern."""
+    mapping, content = root / "dataset.toml", (root / "flights" / "flug.txt").read_bytes()
+    mapping.write_text(mapping.read_text().replace("flights/*.txt", pattern))
+    for name in names:
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(content)
+
+
+def test_a_recording_named_like_the_folder_of_others_is_refused_before_anything_is_written(generic_root):
+    flights(generic_root, "flights/flug/run1.txt", pattern="flights/**/*.txt")
+    store = generic_root / "store"
+    with pytest.raises(DatasetLayoutError, match="folder of another") as caught:
+        list(convert("generic", generic_root, store))
+    assert caught.value.found == "flights/flug/run1.txt would lie below flights/flug.txt"
+    assert not store.exists()
+
+
+def test_two_recordings_of_one_name_are_refused_before_anything_is_written(generic_root):
+    flights(generic_root, "flights/flug.csv", pattern="flights/*.*")
+    store = generic_root / "store"
+    with pytest.raises(DatasetLayoutError, match="same name") as caught:
+        list(convert("generic", generic_root, store))
+    assert caught.value.found == "'flights/flug': flights/flug.csv and flights/flug.txt"
+    assert not store.exists()
+
+
+def test_a_recording_whose_name_the_store_hides_fails_and_the_others_go_on(generic_root):
+    flights(generic_root, "flights/.flug.txt", pattern="flights/*.txt")
+    hidden, seen = convert("generic", generic_root, generic_root / "store")
+    assert (hidden.state, seen.state) == ("failed", "written")
+    assert "starts with a dot" in (hidden.error or {})["what"]
+
+
+@pytest.mark.parametrize(("first", "second"), [("site/run1", "site"), ("site", "site/run1")])
+def test_a_stored_recording_is_never_lost_to_one_inside_or_around_it(tmp_path, first, second):
+    scene = small_scene()
+    open_store(tmp_path, create=True)
+    write_recording(tmp_path, "d", first, [scene])
+    with pytest.raises(StoreError, match="inside one another"):
+        write_recording(tmp_path, "d", second, [scene])
+    assert [recording.id for recording in DATASETS.get("store").recordings(tmp_path)] == [f"d/{first}"]
+    assert DATASETS.get("store").verify(tmp_path).ok
+
+
+def test_the_earlier_recording_comes_back_when_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    open_store(tmp_path, create=True)
+    target = write_recording(tmp_path, "d", "r", [small_scene()])
+    rename = type(target).rename
+
+    def refuse(self, other):
+        if other == target and not self.name.endswith(".old"):
+            raise OSError(5, "Input/output error")
+        return rename(self, other)
+
+    monkeypatch.setattr(type(target), "rename", refuse)
+    with pytest.raises(StoreError, match="cannot write"):
+        write_recording(tmp_path, "d", "r", [small_scene(), small_scene()])
+    assert len(list(read_recording(tmp_path, "d", "r"))) == 1
+    assert [path.name for path in target.parent.iterdir()] == ["r"]
 
 
 @pytest.mark.parametrize("name", ["scenes.json", "segments.parquet", "states.parquet"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from giveway.core.errors import GivewayError, StoreError
+from giveway.core.errors import DatasetLayoutError, GivewayError, StoreError
 from giveway.data import DATASETS
 from giveway.data.findings import relative_name
 from giveway.data.fingerprints import sha256_of_file
@@ -48,7 +48,7 @@ def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator
         One result per recording, in their order.
 
     Raises:
-        DatasetLayoutError: if there are no recordings.
+        DatasetLayoutError: if there are no recordings, or one would take the place of another in the store.
         StoreError: if the folder is something else.
     """
     recordings = DATASETS.get(dataset).recordings(root)
@@ -57,6 +57,7 @@ def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator
 
 def convert_recordings(recordings: Sequence[Recording], store: Path, *, jobs: int = 1) -> Iterator[Conversion]:
     """As :func:`convert`, for recordings that are found already."""
+    _check_folders(recordings, store)
     open_store(store, create=True)
     remove_leftovers(store)
     if jobs <= 1 or len(recordings) < 2:
@@ -95,3 +96,31 @@ def is_converted(recording: Recording, store: Path) -> bool:
     except OSError:
         return False
     return known == present
+
+
+def _check_folders(recordings: Sequence[Recording], store: Path) -> None:
+    """Refuse recordings that would overwrite one another: of the same name, or named like the folder of others."""
+    owners: dict[Path, Recording] = {}
+    for recording in recordings:
+        folder = recording_folder(store, recording.dataset, recording.id)
+        other = owners.setdefault(folder, recording)
+        if other is not recording:
+            raise DatasetLayoutError(
+                "two recordings have the same name",
+                where=recording.root,
+                found=f"{recording.id!r}: {_first_file(other)} and {_first_file(recording)}",
+                hint="rename one of the files",
+            )
+    for folder, recording in owners.items():
+        around = next((owners[parent] for parent in folder.parents if parent in owners), None)
+        if around is not None:
+            raise DatasetLayoutError(
+                "a recording is named like the folder of another",
+                where=recording.root,
+                found=f"{_first_file(recording)} would lie below {_first_file(around)}",
+                hint="rename the file or the folder",
+            )
+
+
+def _first_file(recording: Recording) -> str:
+    return relative_name(next(iter(recording.files.values())), recording.root)

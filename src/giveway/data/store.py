@@ -19,6 +19,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -98,9 +99,10 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
         The folder of the recording; an earlier one is replaced.
 
     Raises:
-        StoreError: if the disk refuses.
+        StoreError: if the disk refuses, or the folder would be hidden, or inside or around that of another.
     """
     target = recording_folder(store, dataset, recording)
+    _check_place(store, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -122,9 +124,7 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
         }
         write_text(temporary / "scenes.json", json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
         temporary.chmod(0o755)
-        if target.exists():
-            shutil.rmtree(target)
-        temporary.replace(target)
+        _put_in_place(temporary, target)
     except OSError as error:
         raise StoreError("cannot write", where=target, found=error.strerror, hint="is the disk full?") from error
     finally:
@@ -157,6 +157,39 @@ def read_document(folder: Path) -> dict[str, Any]:
             "not a recording of this store version", where=folder, found=document.get("version"), hint=AGAIN
         )
     return document
+
+
+def _check_place(store: Path, target: Path) -> None:
+    parts = target.relative_to(store / "recordings").parts
+    if any(part.startswith(".") for part in parts):
+        raise StoreError(
+            "the name of a recording starts with a dot, which the store takes for an unfinished one",
+            where=target,
+            hint="rename the file or folder of the recording",
+        )
+    around = [folder for folder in target.parents[: len(parts) - 1] if (folder / "scenes.json").exists()]
+    inside = [path.parent for path in target.glob("*/**/scenes.json")]
+    if around or inside:
+        raise StoreError(
+            "the folders of two recordings would lie inside one another",
+            where=target,
+            found=(around or sorted(inside))[0],
+            hint="rename one of the recordings, or choose another --out",
+        )
+
+
+def _put_in_place(new: Path, target: Path) -> None:
+    """Move a finished folder to its place; an earlier one is deleted only after that."""
+    old = new.with_name(f"{new.name}.old")
+    with suppress(FileNotFoundError):
+        target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:
