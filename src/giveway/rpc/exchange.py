@@ -31,6 +31,10 @@ KEPT_SENTENCES = 20
 """Sentences of a kind kept for the report; all are counted."""
 
 
+HELD_TAKEOVER_S = 60.0
+"""Silence after which a car that has no deadline may be taken out of its client's hands."""
+
+
 class ServerClosed(BaseException):
     """The server is being stopped; unwinds the simulation's thread, past every handler of errors."""
 
@@ -82,17 +86,26 @@ class Exchange:
         compat: behave as the server of 2020.
         deadline_s: from a fetch to its push; None waits forever.
         poll_s: how long a fetch is held back while no car waits, before the idle answer.
-        takeover_s: after this long without a word from its client, a session may be taken over by another one.
+        takeover_s: after this long without a word from its client, a session may be taken over by another one; not
+            while the deadline of a car in hand runs, and after :data:`HELD_TAKEOVER_S` if that car has none.
+        clock: seconds that never go back.
     """
 
     def __init__(
-        self, *, compat: bool, deadline_s: float | None, poll_s: float = 0.25, takeover_s: float = 2.0
+        self,
+        *,
+        compat: bool,
+        deadline_s: float | None,
+        poll_s: float = 0.25,
+        takeover_s: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.compat = compat
         self.deadline_s = deadline_s
         self.tally = Tally()
         self._poll_s = poll_s
         self._takeover_s = takeover_s
+        self._clock = clock
         lock = threading.RLock()
         self._changed = threading.Condition(lock)
         self._settled = threading.Condition(lock)
@@ -147,7 +160,7 @@ class Exchange:
     def _time_left(self) -> float | None:
         if self.deadline_s is None or not self._in_hand:
             return None
-        return self._fetched_at + self.deadline_s - time.monotonic()
+        return self._fetched_at + self.deadline_s - self._clock()
 
     def _give_up(self, kind: str, reason: str) -> None:
         assert self._current is not None
@@ -169,13 +182,13 @@ class Exchange:
                 if self.compat:
                     return idle_response(compat=True), None
                 return FetchEnvResponse(resp_code=BUSY, msg=sentence), None
-            until = time.monotonic() + self._poll_s
+            until = self._clock() + self._poll_s
             while not self._over and not self._closed and not self._open():
-                left = until - time.monotonic()
+                left = until - self._clock()
                 if left <= 0:
                     break
                 self._changed.wait(left)
-            self._heard_at = time.monotonic()
+            self._heard_at = self._clock()
             if self._over:
                 return FetchEnvResponse(resp_code=OVER, msg="the session is over"), None
             if self._closed or not self._open() or not still_there():
@@ -192,7 +205,7 @@ class Exchange:
         if self._in_hand:
             self.tally.add("repeated_fetches")
         else:
-            self._in_hand, self._fetched_at = True, time.monotonic()
+            self._in_hand, self._fetched_at = True, self._clock()
             self.tally.first_fetch_at = self.tally.first_fetch_at or self._fetched_at
         return self._current.response, self._current
 
@@ -201,7 +214,7 @@ class Exchange:
         with self._changed:
             if not self._admit(client):
                 return self._unexpected(f"another client ({self._holder}) is connected; one at a time")
-            if self._over:
+            if self.is_goodbye(message):
                 self._said_goodbye = True
                 self._changed.notify_all()
                 return PushMyTrajectoryResponse(resp_code=OK, msg="goodbye")
@@ -214,7 +227,7 @@ class Exchange:
             except ProtocolError as error:
                 return self._refuse(error.what)
             self.tally.add("answered")
-            self.tally.latency_s.append(time.monotonic() - self._fetched_at)
+            self.tally.latency_s.append(self._clock() - self._fetched_at)
             self._take(Answer(states=states, probability=probability))
             return PushMyTrajectoryResponse(resp_code=OK, msg="taken")
 
@@ -247,10 +260,9 @@ class Exchange:
         """The client that holds the session; empty if nobody does."""
         return self._holder
 
-    @property
-    def is_over(self) -> bool:
-        """Whether all cases are driven."""
-        return self._over
+    def is_goodbye(self, message: Any) -> bool:
+        """Whether this push ends the session: an empty one after all cases are driven."""
+        return self._over and not message.pred_trajs and not message.probability
 
     def _unexpected(self, sentence: str) -> Any:
         """A push nobody asked for: thrown away as in 2020, refused in strict mode."""
@@ -267,13 +279,24 @@ class Exchange:
 
     def _admit(self, client: str) -> bool:
         """Whether this client holds the session, now or from now on."""
-        now = time.monotonic()
+        now = self._clock()
         if self._holder and client != self._holder:
-            if now - self._heard_at < self._takeover_s:
+            if not self._may_be_taken_over(now):
                 return False
             self.tally.add("takeovers", f"{client} took over from {self._holder}")
         self._holder, self._heard_at = client, now
         return True
+
+    def _may_be_taken_over(self, now: float) -> bool:
+        """Whether the holder has been silent for too long."""
+        limit_s = self._takeover_s
+        if self._in_hand:
+            left = self._time_left()
+            if left is not None and left > 0:
+                return False
+            if left is None:
+                limit_s = max(limit_s, HELD_TAKEOVER_S)
+        return now - self._heard_at >= limit_s
 
     def finish(self) -> None:
         """Answer 233 from now on."""

@@ -155,8 +155,9 @@ class PredictionServer:
         if message is UNREADABLE:
             sentence = self._exchange.refuse_unreadable(OTHER_PROTOCOL)
             return PushMyTrajectoryResponse(resp_code=REFUSED, msg=sentence)
+        is_goodbye = self._exchange.is_goodbye(message)
         response = self._exchange.push(client, message)
-        if self._exchange.compat and self._exchange.is_over:
+        if self._exchange.compat and is_goodbye:
             # The server of 2020 was gone by now, and its clients end by this error.
             context.abort(grpc.StatusCode.UNAVAILABLE, "the session is over")
         return response
@@ -186,7 +187,7 @@ class PredictionServer:
             answer.pushed.msg = answer.env.msg = sentence
             return answer
         if message.HasField("push"):
-            is_goodbye = exchange.is_over and not message.push.pred_trajs
+            is_goodbye = exchange.is_goodbye(message.push)
             answer.pushed.CopyFrom(exchange.push(client, message.push))
             if is_goodbye:
                 return answer

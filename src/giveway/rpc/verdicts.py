@@ -200,10 +200,10 @@ def _goodbye(transcript: Transcript) -> Finding:
     over = [at for at, said in enumerate(transcript.said) if said.kind == "fetch" and said.code == OVER]
     last = transcript.said[over[0] + 1 :] if over else ()
     hint = "on code 233 send an empty PushMyTrajectory once, and stop"
-    if not transcript.goodbye:
-        return FAIL, "233 was not answered with a push", hint
     if any(_holds_modes(said.message) for said in last if said.kind == "push"):
         return FAIL, "the push after 233 was not empty", hint
+    if not transcript.goodbye:
+        return FAIL, "233 was not answered with a push", hint
     if len(last) > 1:
         return FAIL, f"{len(last) - 1} more calls after the goodbye", hint
     return PASS, "empty push after 233, then silence", ""
