@@ -1,18 +1,20 @@
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from giveway.core.errors import ConfigError, EmptySelectionError, PredictionError, StoreError
+from giveway.core.seeds import seed_for
 from giveway.models.trajectron.batching import epoch_batches, training_length
 from giveway.models.trajectron.checkpoint import load_checkpoint
 from giveway.models.trajectron.config import TrajectronConfig, kl_weight, logit_clamp
 from giveway.models.trajectron.network import Batch, TrajectronNetwork
 from giveway.models.trajectron.objective import step_log_density, training_objective
 from giveway.models.trajectron.predictor import Trajectron
-from giveway.models.trajectron.training import spoken, train, training_set
+from giveway.models.trajectron.training import seeded, spoken, train, training_set
 from references import trajectron as plain
 
 TINY = TrajectronConfig(epochs=4, batch_size=10, num_modes=5, decoder_size=16)
@@ -154,7 +156,8 @@ def test_a_gradient_that_is_not_finite_skips_the_update(straight):
     assert not torch.isfinite(objective.loss)
     samples = straight(10, num_steps=5)
     samples.truth.future_xy[:] = 1e30
-    before, _ = train(samples, TrajectronConfig(**{**json.loads(TINY.to_json()), "epochs": 0}), seed=2)
+    with seeded(seed_for(2, "weights"), torch.device("cpu")):
+        before = TrajectronNetwork(TINY)
     after, state = train(samples, TINY, seed=2)
     assert sum(report.skipped for report in state.history) == state.iteration > 0
     for key, value in weights(before).items():
@@ -192,6 +195,27 @@ def test_early_stopping_is_off_by_default_and_needs_samples_to_judge_by():
     assert TrajectronConfig().patience == 0
     with pytest.raises(ConfigError, match="validate on"):
         TrajectronConfig(patience=3)
+
+
+def test_too_few_samples_to_hold_one_out_are_trained_on_to_the_end(straight, tmp_path):
+    few = replace(JUDGED, validation_share=0.05, epochs=6)
+    samples = straight(9, num_steps=8)
+    network, state = train(samples, few, seed=1, folder=tmp_path)
+    whole, _ = train(samples, replace(few, validation_share=0.0, patience=0), seed=1)
+    assert len(state.history) == 6
+    for key, value in weights(whole).items():
+        np.testing.assert_array_equal(weights(network)[key], value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "least"),
+    [(name, 0, 1) for name in ("epochs", "batch_size", "num_modes", "decoder_size", "history_size")]
+    + [(name, -1, 0) for name in ("updates", "patience")],
+)
+def test_settings_that_leave_nothing_to_train_are_refused_with_a_sentence(name, value, least):
+    with pytest.raises(ConfigError, match=f"{name!r} is out of range") as caught:
+        TrajectronConfig.from_mapping({name: value})
+    assert f"{least} or more" in str(caught.value)
 
 
 def test_the_number_of_updates_bounds_training_whatever_the_number_of_samples(straight):

@@ -10,6 +10,8 @@ from typing import Any
 
 from giveway.core.errors import ConfigError, UnknownNameError
 
+_COUNTS = ("epochs", "batch_size", "num_modes", "history_size", "future_size", "prior_size", "decoder_size")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectronConfig:
@@ -45,7 +47,7 @@ class TrajectronConfig:
         annealing: factor on the time scales of the two schedules in updates; 1 as published, less for short training.
         validation_share: share of the training samples that is held out to tell how well training goes; 0 for none.
         patience: end training when the error on held-out samples did not improve for so many epochs, and keep the best
-            weights; 0 (the default) trains all epochs.
+            weights; 0 (the default) trains all epochs, and so do samples too few to hold one out.
     """
 
     standardize: bool = True
@@ -81,6 +83,14 @@ class TrajectronConfig:
                 found=self.validation_share,
                 hint="hold out a part of the training samples, e.g. 0.1",
             )
+        for names, least in ((_COUNTS, 1), (("updates", "patience"), 0)):
+            for name in names:
+                if getattr(self, name) < least:
+                    raise ConfigError(
+                        f"Trajectron++ setting {name!r} is out of range",
+                        found=getattr(self, name),
+                        hint=f"{least} or more",
+                    )
         for name, low, high in (("validation_share", 0.0, 0.9), ("annealing", 1e-3, 1e3), ("dropout", 0.0, 0.99)):
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(

@@ -169,7 +169,8 @@ def train_on(
         state = TrainingState(config=config, dt_s=data.dt_s, seed=seed, epoch=0, iteration=0, history=())
     network.to(where)
     learning, held_out = _held_out(data, config, seed) if held_out is None else (data, held_out)
-    best = BestWeights(folder if config.patience else None, config.patience)
+    patience = 0 if held_out is None else config.patience
+    best = BestWeights(folder if patience else None, patience)
     optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
     epochs = _num_epochs(learning, config)
     if state.epoch > 0 and folder is not None and state.epoch < epochs:
