@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,9 @@ import pytest
 from giveway.core.errors import ConfigError, DatasetLayoutError, UnknownNameError, UsageError
 from giveway.core.predictions import OutputKind, Probability
 from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.cells import cells_of
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
+from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
 from giveway.models import MODELS
 from giveway.models.protocol import PredictorInfo
@@ -159,12 +162,28 @@ def test_too_few_samples_are_a_failed_cell_that_says_why(lgap_root, tmp_path):
         ({"metrics": ["auk"]}, "auc"),
         ({"t0": ["constnt"]}, "constant"),
         ({"profile": "papier"}, "paper"),
+        ({"missing": [{"dataset": "lgab", "t0": "initial"}]}, "lgap"),
+        ({"relaxed": [{"dataset": "lgab", "t0": "initial", "n_input": 2, "n_input_max": 2}]}, "lgap"),
+        ({"synthetic": {"lgab": {"count": 30}}}, "lgap"),
     ),
 )
 def test_unknown_names_get_suggestions(changes, message):
     with pytest.raises(UnknownNameError) as caught:
         small(**changes)
     assert message in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("metrics", "profile", "kept"),
+    (
+        (["auc", "ade", "auc"], "clean", ["auc", "ade"]),
+        (["auc", "auc_paper"], "paper", ["auc_paper"]),
+    ),
+)
+def test_a_metric_named_twice_is_computed_once(metrics, profile, kept):
+    source = Source(dataset="lgap", root=Path(), data="", is_synthetic=True)
+    cells = cells_of(small(metrics=metrics, profile=profile), {"lgap": source})
+    assert [cell.params["metrics"] for cell in cells] == [kept] * 9
 
 
 def test_unknown_keys_and_switches_get_suggestions():

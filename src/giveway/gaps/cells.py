@@ -63,7 +63,8 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
 def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Source) -> Cell:
     dataset, t0, n_input = params["dataset"], params["t0"], params["n_input"]
     rules = rules_of(spec, dataset, t0, n_input)
-    metrics = [profile_metric(m, "paper" if profile.auc == "thresholds" else "clean") for m in metrics_at(spec, t0)]
+    form = "paper" if profile.auc == "thresholds" else "clean"
+    metrics = list(dict.fromkeys(profile_metric(name, form) for name in metrics_at(spec, t0)))
     model = params["model"]
     return Cell(
         kind="gaps",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from giveway.core.errors import ConfigError, UsageError
 from giveway.core.predictions import OutputKind
+from giveway.data.synthetic import SYNTHESIZERS
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
@@ -154,8 +155,10 @@ def read_spec(path: Path) -> RunSpec:
 
 def _check_names(spec: RunSpec) -> None:
     profile = spec.rules()
-    for name in spec.datasets:
+    for name in (*spec.datasets, *(entry.dataset for entry in (*spec.missing, *spec.relaxed))):
         EXTRACTIONS.get(name)
+    for name in spec.synthetic:
+        SYNTHESIZERS.get(name)
     for name, repetitions in spec.splits.items():
         limit = SPLITS.get(name).info.repetitions
         if repetitions < 1 or (limit is not None and repetitions > limit):
