@@ -14,6 +14,7 @@ from giveway.gaps.estimate import PUBLISHED_SIZES, Estimate, FamilyCost, estimat
 from giveway.gaps.presets import preset
 from giveway.gaps.sources import Source
 from giveway.models.protocol import FitCost
+from giveway.models.trajectron.predictor import Trajectron
 
 
 def published_cells(*names: str, profile: str = "clean"):
@@ -82,6 +83,23 @@ def test_a_calibration_is_remembered_until_asked_for_anew(uncalibrated):
     assert len(uncalibrated) == number
     assert estimate(cells, fresh=True).families == first.families
     assert len(uncalibrated) == 2 * number
+
+
+def test_settings_of_training_count_and_are_remembered_apart(uncalibrated, monkeypatch):
+    def cost(recipe, samples):
+        epochs = recipe.config.epochs if isinstance(recipe, Trajectron) else 0
+        return FitCost(fixed_s=float(epochs), per_step_s=0.0)
+
+    def cells(**training):
+        changes = {"datasets": ["lgap"], "models": ["T++", "LR_1D"], "training": training, "splits": {"random": 1}}
+        spec = preset("experiment-2", **changes)
+        source = Source(dataset="lgap", root=Path(), data="", is_synthetic=False)
+        return cells_of(spec, {"lgap": source})
+
+    monkeypatch.setattr(calibrating, "measure", cost)
+    for epochs in (7, 3):
+        found = {f.name: f.longest_s for f in estimate(cells(epochs=epochs)).families}
+        assert found == {"T++": epochs, "T++ (conditional paths)": epochs, "LR_1D": 0.0}
 
 
 def test_a_damaged_memory_is_measured_anew(uncalibrated):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
@@ -26,7 +26,7 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, Profile
 from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source, scenes_of
-from giveway.models.protocol import Costed, FitCost, GapPredictor
+from giveway.models.protocol import Costed, FitCost, GapPredictor, Tunable
 from giveway.runs.cells import content_key
 from giveway.runs.files import canonical_json, write_atomically
 from giveway.runs.object_store import cache_folder
@@ -54,11 +54,14 @@ class Calibration:
         self._known: dict[str, Any] = {} if memory is None else _read(memory)
         self.num_timed = 0
 
-    def cost(self, model: str, profile: Profile, dataset: str) -> FitCost:
-        """Of a model; networks look at all agents and are timed per dataset, others once."""
-        recipe = recipe_for(model, profile)
+    def cost(self, model: str, profile: Profile, dataset: str, training: Mapping[str, Any]) -> FitCost:
+        """Of a model; networks look at all agents and are timed per dataset and settings of training, others once."""
+        recipe = recipe_for(model, profile, training)
         place = dataset if recipe.info.uses == "2d" else ""
-        key = content_key({"model": model, "profile": profile.model_dump(mode="json"), "place": place})
+        settings = dict(training) if isinstance(recipe, Tunable) else {}
+        key = content_key(
+            {"model": model, "profile": profile.model_dump(mode="json"), "place": place, "training": settings}
+        )
         if key not in self._known:
             self._say(f"timing {model}{f' on {dataset}' if place else ''}")
             self.num_timed += 1

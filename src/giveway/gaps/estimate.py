@@ -16,6 +16,7 @@ from giveway.gaps.profile import Profile
 from giveway.gaps.recipes import recipe_for
 from giveway.metrics import METRICS
 from giveway.runs import Cell
+from giveway.runs.files import canonical_json
 
 PUBLISHED_SIZES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("lgap", "initial"): (700, 716),
@@ -107,7 +108,7 @@ def _estimate(cells: list[Cell], known: Calibration) -> Estimate:
     def add(name: str, model: str, profile: Profile, cell: Cell, num: int) -> None:
         dataset = str(cell.params["dataset"])
         steps = known.mean_steps(dataset, cell.params["t0"]) or STEPS_IF_UNKNOWN
-        cost = known.cost(model, profile, dataset)
+        cost = known.cost(model, profile, dataset, cell.params.get("training", {}))
         costs.setdefault(name, []).append(cost.seconds(TRAIN_SHARE * num * steps))
         if cost.measured:
             measured.setdefault(name, {})[cost.measured] = None
@@ -159,7 +160,8 @@ def _conditional_fits(cell: Cell, profile: Profile, size: tuple[int, int]) -> li
         OutputKind.PATHS in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
     ):
         return []
-    place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, str(profile))
+    training = canonical_json(params.get("training", {}))
+    place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, str(profile), training)
     if profile.conditional_training == "training":
         place += (params["split"], params["repetition"])
     labels = ("accepted", "rejected") if OutputKind.PATHS in needs else ("accepted",)
