@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import polars as pl
 import pytest
@@ -85,6 +86,38 @@ def test_compare_and_figure(store, tmp_path, capsys):
     assert report["comparisons"][0]["first_mean"] > report["comparisons"][0]["second_mean"]
     giveway(capsys, "gaps", "figure", store, "--out", tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_numbered_table_keeps_to_the_named_datasets_and_split(store, capsys):
+    numbered = ("gaps", "table", store, "--paper", "IV")
+    out, _ = giveway(capsys, *numbered)
+    assert giveway(capsys, *numbered, "--dataset", "lgap", "--split", "random")[0] == out
+    assert giveway(capsys, *numbered, "--split", "participant")[0] != out
+    _, err = giveway(capsys, *numbered, "--dataset", "round_2v", code=2)
+    assert "round_2v" in err
+
+
+def test_pictures_never_mix_profiles(store, lgap_root, tmp_path, capsys):
+    both = tmp_path / "R"
+    shutil.copytree(store, both)
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC.replace(', "CV"', ""))
+    giveway(capsys, "gaps", "run", spec, "--root", f"lgap={lgap_root}", "--out", both, "-w", 1, "--profile", "paper")
+    draw = ("gaps", "calibration", both, "--model", "LR_1D", "--out", tmp_path / "k.png", "--json")
+    _, err = giveway(capsys, *draw, code=2)
+    assert "choose the profile" in err
+    assert "clean, paper" in err
+    _, err = giveway(capsys, "gaps", "learning", both, code=2)
+    assert "choose the profile" in err
+    out, _ = giveway(capsys, *draw, "--profile", "paper")
+    assert json.loads(out)["cells"] == 3
+
+
+def test_a_switch_whose_value_is_the_word_true_can_be_set(lgap_root, capsys):
+    extract = ("gaps", "extract", "--dataset", "lgap", "--root", lgap_root, "--t0", "constant", "--json")
+    as_default, _ = giveway(capsys, *extract)
+    out, _ = giveway(capsys, *extract, "--set", "horizon_from_projection=true")
+    assert json.loads(out)["counts"] == json.loads(as_default)["counts"]
 
 
 def test_extract_counts_and_writes(lgap_root, tmp_path, capsys):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from giveway.cli.output import print_json
-from giveway.core.errors import EmptySelectionError
+from giveway.core.errors import EmptySelectionError, UsageError
 
 if TYPE_CHECKING:
     from giveway.runs import Store
@@ -18,6 +18,7 @@ STORE = typer.Argument(..., help="Result store of a benchmark run.")
 MODEL: str | None = typer.Option(None, "--model", help="Only this model.")
 DATASET: str | None = typer.Option(None, "--dataset", help="Only this dataset.")
 TIME: str | None = typer.Option(None, "--t0", help="initial, constant or critical.")
+PROFILE: str | None = typer.Option(None, "--profile", help="Needed if the store holds several.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 
 
@@ -27,6 +28,7 @@ def learning(
     model: str | None = MODEL,
     dataset: str | None = DATASET,
     t0: str | None = TIME,
+    profile: str | None = PROFILE,
     as_json: bool = AS_JSON,
 ) -> None:
     """How training went: epochs, loss, error on held-out samples and own NLL per cell, and a learning curve."""
@@ -35,7 +37,7 @@ def learning(
 
     rows: list[dict[str, Any]] = []
     curves: list[list[dict[str, float | None]]] = []
-    for key, params in _cells(Store(store), {"model": model, "dataset": dataset, "t0": t0}):
+    for key, params in _cells(Store(store), {"model": model, "dataset": dataset, "t0": t0}, profile):
         info = Store(store).read(key).info
         if "learning_curve" not in info:
             continue
@@ -84,6 +86,7 @@ def calibration(
     model: str = typer.Option(..., "--model", help="Whose probabilities."),
     dataset: str | None = DATASET,
     t0: str | None = TIME,
+    profile: str | None = PROFILE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Observed against predicted acceptance, over the test samples of all random splits."""
@@ -94,7 +97,7 @@ def calibration(
 
     opened = Store(store)
     wanted = {"model": model, "dataset": dataset, "t0": t0, "split": "random"}
-    frames = [opened.read_samples(key) for key, _ in _cells(opened, wanted)]
+    frames = [opened.read_samples(key) for key, _ in _cells(opened, wanted, profile)]
     found = [frame for frame in frames if frame is not None and "p" in frame.columns]
     if not found:
         raise EmptySelectionError("no predictions of this model in the store", where=store, found=model)
@@ -107,15 +110,22 @@ def calibration(
         typer.echo(f"figure written to {out}")
 
 
-def _cells(store: Store, wanted: dict[str, str | None]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Keys and parameters of the cells that agree with all given values."""
+def _cells(store: Store, wanted: Mapping[str, str | None], profile: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """Keys and parameters of the cells that agree with all given values, of one profile."""
     from giveway.runs import collect
 
     frame = collect(store)
-    names = [name for name in ("model", "dataset", "t0", "n_input", "split", "repetition") if name in frame.columns]
-    for row in frame.select("key", *names).unique(maintain_order=True).iter_rows(named=True):
-        if all(value is None or str(row.get(name)) == value for name, value in wanted.items()):
-            yield row["key"], row
+    known = ("profile", "model", "dataset", "t0", "n_input", "split", "repetition")
+    names = [name for name in known if name in frame.columns]
+    rows = frame.select("key", *names).unique(maintain_order=True).iter_rows(named=True)
+    values = {**wanted, "profile": profile}
+    found = [row for row in rows if all(v is None or str(row.get(name)) == v for name, v in values.items())]
+    profiles = sorted({str(row.get("profile")) for row in found})
+    if len(profiles) > 1:
+        raise UsageError(
+            "choose the profile to show", where="--profile", found=f"the store holds {', '.join(profiles)}"
+        )
+    return [(row["key"], row) for row in found]
 
 
 def _number(value: float | None) -> str:

@@ -54,7 +54,9 @@ def table(
             number,
             frame,
             profile=profile,
+            split=split,
             models=model or None,
+            datasets=dataset or None,
             real_datasets=_real_datasets(frame),
             changes=changes,
         )

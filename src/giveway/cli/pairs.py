@@ -28,7 +28,8 @@ def switches_from(texts: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in pairs_from(texts, "--set", "NAME=VALUE"):
         try:
-            values[name] = json.loads(text)
+            value = json.loads(text)
         except ValueError:
-            values[name] = None if text == "none" and name == "horizon_cap" else text
+            value = None if text == "none" and name == "horizon_cap" else text
+        values[name] = text if isinstance(value, bool) else value
     return values

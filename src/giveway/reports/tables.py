@@ -62,7 +62,9 @@ def paper_table(
     frame: pl.DataFrame,
     *,
     profile: str | None = None,
+    split: str = "random",
     models: Collection[str] | None = None,
+    datasets: Collection[str] | None = None,
     real_datasets: Collection[str] = (),
     changes: Mapping[str, Any] | None = None,
 ) -> Table:
@@ -72,7 +74,9 @@ def paper_table(
         number: ``"III"`` to ``"X"``.
         frame: tidy results.
         profile: needed if the frame holds several.
+        split: the repeated split of the upper lines.
         models: subset; by default those of the paper's table that are present.
+        datasets: likewise.
         real_datasets: datasets whose recordings are the published ones; these get published values beside ours.
         changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
     """
@@ -82,14 +86,14 @@ def paper_table(
     paper = PAPER_TABLES[name]
     if models is None and "model" in frame.columns:
         models = [m for m in order_models(frame["model"].drop_nulls()) if _belongs(m, paper)]
-    datasets = None
-    if paper.without and "dataset" in frame.columns:
+    if datasets is None and paper.without and "dataset" in frame.columns:
         datasets = [d for d in order_datasets(frame["dataset"].drop_nulls()) if d not in paper.without]
     table = benchmark_table(
         frame,
         metric=paper.metric,
         t0=paper.t0,
         profile=profile,
+        split=split,
         models=models,
         datasets=datasets,
         n_inputs=paper.n_inputs,
