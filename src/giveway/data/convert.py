@@ -13,7 +13,14 @@ from giveway.data import DATASETS
 from giveway.data.findings import relative_name
 from giveway.data.fingerprints import sha256_of_file
 from giveway.data.protocol import Recording
-from giveway.data.store import open_store, read_document, recording_folder, remove_leftovers, write_recording
+from giveway.data.store import (
+    damaged_files,
+    open_store,
+    read_document,
+    recording_folder,
+    remove_leftovers,
+    write_recording,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +41,7 @@ class Conversion:
 
 
 def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator[Conversion]:
-    """Convert every recording below a root, skipping what the store has already.
+    """Convert every recording below a root, skipping what the store has already and undamaged.
 
     A recording that cannot be read is reported and leaves nothing behind; the others go on.
 
@@ -82,20 +89,20 @@ def convert_recording(recording: Recording, store: Path) -> Conversion:
 
 
 def is_converted(recording: Recording, store: Path) -> bool:
-    """Whether the store holds this recording, made from files with the same content."""
+    """Whether the store holds this recording undamaged, made from files with the same content."""
     folder = recording_folder(store, recording.dataset, recording.id)
     if not (folder / "scenes.json").is_file():
         return False
     try:
-        provenances = read_document(folder)["provenances"]
+        document = read_document(folder)
     except StoreError:
         return False
-    known = {name: digest for entry in provenances for name, digest in entry["files"].items()}
+    known = {name: digest for entry in document["provenances"] for name, digest in entry["files"].items()}
     try:
         present = {relative_name(p, recording.root): sha256_of_file(p) for p in recording.files.values()}
+        return known == present and not damaged_files(folder, document)
     except OSError:
         return False
-    return known == present
 
 
 def _check_folders(recordings: Sequence[Recording], store: Path) -> None:

@@ -14,12 +14,13 @@ Only observed states are stored, so a store is small although scenes are dense.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -42,6 +43,7 @@ from giveway.data.roads_json import road_from_plain, road_to_plain
 FORMAT = "giveway-store"
 VERSION = 1
 STATE_COLUMNS = ("x", "y", "heading", "vx", "vy")
+TABLES = ("segments.parquet", "states.parquet")
 AGAIN = "delete the folder and convert the recording again"
 
 
@@ -80,9 +82,9 @@ def recording_folder(store: Path, dataset: str, recording: str) -> Path:
 
 
 def remove_leftovers(store: Path) -> None:
-    """Delete what killed conversions left; not to be called while another one is writing to the same store."""
+    """Delete what killed conversions left; what a living one is writing stays."""
     for path in sorted((store / "recordings").rglob(".*")):
-        if path.is_dir():
+        if path.is_dir() and not _is_in_use(path):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -105,30 +107,29 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
     _check_place(store, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        with _temporary_folder(target) as temporary:
+            _write_tables(temporary, scenes)
+            roads = {id(scene.road): _write_road(store, scene.road) for scene in scenes if scene.road is not None}
+            document = {
+                "format": FORMAT,
+                "version": VERSION,
+                "dataset": dataset,
+                "recording": recording,
+                "files": {name: sha256_of_file(temporary / name) for name in TABLES},
+                **_describe(scenes, roads),
+            }
+            path = temporary / "scenes.json"
+            path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+            _flush(path)
+            temporary.chmod(0o755)
+            _put_in_place(temporary, target)
     except OSError as error:
         raise StoreError(
-            "cannot write here", where=target, found=error.strerror, hint="choose another --out"
+            "cannot write",
+            where=target,
+            found=error.strerror,
+            hint="is the disk full, or may you not write here? otherwise run the same again",
         ) from error
-    try:
-        _write_tables(temporary, scenes)
-        roads = {id(scene.road): _write_road(store, scene.road) for scene in scenes if scene.road is not None}
-        names = sorted(path.name for path in temporary.iterdir())
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "dataset": dataset,
-            "recording": recording,
-            "files": {name: sha256_of_file(temporary / name) for name in names},
-            **_describe(scenes, roads),
-        }
-        write_text(temporary / "scenes.json", json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
-        temporary.chmod(0o755)
-        _put_in_place(temporary, target)
-    except OSError as error:
-        raise StoreError("cannot write", where=target, found=error.strerror, hint="is the disk full?") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 
@@ -159,6 +160,13 @@ def read_document(folder: Path) -> dict[str, Any]:
     return document
 
 
+def damaged_files(folder: Path, document: Mapping[str, Any]) -> list[Path]:
+    """Files of a stored recording that are missing or not what was written."""
+    digests: Mapping[str, str | None] = {**dict.fromkeys(TABLES), **document.get("files", {})}
+    paths = {folder / name: digest for name, digest in digests.items()}
+    return [path for path, digest in paths.items() if not path.is_file() or sha256_of_file(path) != digest]
+
+
 def _check_place(store: Path, target: Path) -> None:
     parts = target.relative_to(store / "recordings").parts
     if any(part.startswith(".") for part in parts):
@@ -176,6 +184,35 @@ def _check_place(store: Path, target: Path) -> None:
             found=(around or sorted(inside))[0],
             hint="rename one of the recordings, or choose another --out",
         )
+
+
+@contextmanager
+def _temporary_folder(target: Path) -> Generator[Path]:
+    """A hidden folder beside the target, locked as long as this process lives; removed at the end."""
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    handle = os.open(temporary, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks: such folders are never taken for leftovers
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield temporary
+    finally:
+        os.close(handle)
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _is_in_use(folder: Path) -> bool:
+    """Whether a living process holds the lock of a temporary folder, or nobody can tell."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def _put_in_place(new: Path, target: Path) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 from giveway.core.errors import StoreError
 from giveway.core.scene import Scene
 from giveway.data.findings import Findings
-from giveway.data.fingerprints import sha256_of_file
 from giveway.data.layout import entries, no_recordings
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
-from giveway.data.store import VERSION, open_store, read_document, read_recording
+from giveway.data.store import VERSION, damaged_files, open_store, read_document, read_recording
 from giveway.data.verification import verify_recordings
 
 
@@ -59,18 +58,15 @@ class Stored:
     def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
         folder = recording.files["scenes"].parent
         document = read_document(folder)
-        fine = True
-        for name, digest in document["files"].items():
-            path = folder / name
-            if not path.is_file() or sha256_of_file(path) != digest:
-                fine = False
-                findings.error(
-                    "the content differs from what was written",
-                    path,
-                    found="another SHA-256" if path.is_file() else "no such file",
-                    hint="delete the folder of the recording and convert it again",
-                )
-        return _summarize(recording, list(self.scenes(recording))) if fine else None
+        damaged = damaged_files(folder, document)
+        for path in damaged:
+            findings.error(
+                "the content differs from what was written",
+                path,
+                found="another SHA-256" if path.is_file() else "no such file",
+                hint="convert the recording again",
+            )
+        return None if damaged else _summarize(recording, list(self.scenes(recording)))
 
 
 STORED = Stored()
