@@ -10,14 +10,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from giveway.cli.main import run
+from giveway.drive.bundled import bundled_set
 from giveway.models.motion import make_predictor
+from giveway.rpc import sessions
 from giveway.rpc.client import Connection, inputs_of, predict_for, push_of
+from giveway.sim.case_files import write_cases
 from giveway.sim.log_files import logs_below, read_log
+from giveway.testing.drive_scenes import crossing_case
 
 PER_CASE = 120
 """Predictions of a bundled case: two cars, 60 ticks."""
@@ -129,3 +136,50 @@ def test_a_client_killed_between_fetch_and_push_costs_one_prediction_and_the_nex
     (log,) = (read_log(folder) for folder in logs_below(out))
     first = next(event for event in log.events if event.kind == "fallback")
     assert (first.tick, first.text) == (0, "no prediction within 5000 ms")
+
+
+@pytest.fixture
+def one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second session is a mistake, and nobody waits for goodbyes."""
+    drive, driven = sessions.SessionServer.drive, []
+
+    def drive_once(self: sessions.SessionServer, *args: Any, **more: Any) -> sessions.Session:
+        assert not driven, "another session began"
+        driven.append(self)
+        return drive(self, *args, **more)
+
+    monkeypatch.setattr(sessions, "GOODBYE_S", 0.0)
+    monkeypatch.setattr(sessions.SessionServer, "drive", drive_once)
+
+
+@pytest.mark.usefixtures("one_session")
+def test_a_server_ends_when_a_session_asked_nothing_because_every_case_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_cases(tmp_path / "cases.json", [replace(crossing_case(), dataset="interaction")])
+    with pytest.raises(SystemExit) as stop:
+        run(["drive", "serve", "--cases", str(tmp_path / "cases.json"), "--port", "0"])
+    said = capsys.readouterr()
+    assert stop.value.code == 1
+    assert "case crossing failed: UsageError: these cases need recordings" in said.out
+    assert "no client was asked for anything" in said.err
+
+
+@pytest.mark.usefixtures("one_session")
+def test_a_server_ends_when_no_car_of_any_case_is_to_be_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = bundled_set()[0][0]
+    write_cases(tmp_path / "cases.json", [replace(case, cars=(case.ego,), end_s=case.start_s + 0.2)])
+    with pytest.raises(SystemExit) as stop:
+        run(["drive", "serve", "--cases", str(tmp_path / "cases.json"), "--port", "0"])
+    assert stop.value.code in (0, None)
+    assert "no client was asked for anything" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("deadline", ["inf", "nan", "1e300"])
+def test_a_deadline_that_is_no_time_is_refused(deadline: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(["drive", "serve", "--limit", "1", "--port", "0", "--once", "--deadline-ms", deadline, "--name", "!"])
+    assert stop.value.code == 2
+    assert "--deadline-ms" in capsys.readouterr().err

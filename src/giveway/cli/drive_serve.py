@@ -14,6 +14,9 @@ from giveway.core.errors import UsageError
 if TYPE_CHECKING:
     from giveway.rpc.server import ServerOptions
 
+MAX_DEADLINE_MS = 86_400_000
+"""A day."""
+
 
 def serve(
     cases: Path | None = typer.Option(None, "--cases", "-c", help="Case file or folder; the bundled set without it."),
@@ -88,6 +91,9 @@ def serve(
             session = server.drive(folder, progress=default_progress())
             failed = failed or bool(session.run.failed)
             _say(session.document, folder, as_json=as_json)
+            if not single and not session.document["wire"]["counts"].get("asked"):
+                typer.echo("no client was asked for anything, and the next session would be the same: ended", err=True)
+                break
     except KeyboardInterrupt:
         _say_stopped(server.stopped, folder, as_json=as_json)
         raise typer.Exit(130) from None
@@ -102,6 +108,10 @@ def _deadline(deadline_ms: float | None, *, compat: bool) -> float | None:
 
     if deadline_ms is None:
         return None if compat else STRICT_DEADLINE_S
+    if not 0 <= deadline_ms <= MAX_DEADLINE_MS:
+        raise UsageError(
+            f"--deadline-ms must be a number from 0 to {MAX_DEADLINE_MS}", found=deadline_ms, hint="0 waits forever"
+        )
     return deadline_ms / 1000 or None
 
 
