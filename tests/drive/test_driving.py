@@ -16,6 +16,7 @@ from giveway.models.motion import make_predictor
 from giveway.models.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
 from giveway.planning import make_planner
 from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
+from giveway.planning.protocol import Plan
 from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -190,6 +191,34 @@ def test_a_recording_that_jumps_out_of_the_world_fails_its_case_with_a_sentence(
     (drive,) = drive_cases([crossing_case()], source, predictor=make_predictor("echo"))
     assert isinstance(drive, FailedDrive)
     assert "no path of a car" in drive.reason
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda s, v: (s[:49], v), "50 finite positions"),
+        (lambda s, v: (s[:1], v), "50 finite positions"),
+        (lambda s, v: (s * np.nan, v), "50 finite positions"),
+        (lambda s, v: (np.where(np.arange(50) == 30, np.inf, s), v), "50 finite positions"),
+        (lambda s, v: (s, float("nan")), "a finite speed"),
+        (lambda s, v: (s, -1.0), "a finite speed"),
+        (lambda s, v: (s * 0.0 - 50.0, v), "must not go back"),
+        (lambda s, v: (s - 0.1 * np.arange(50) ** 2, v), "must not go back"),
+    ],
+)
+def test_a_plan_from_outside_that_cannot_be_driven_fails_its_case_with_a_sentence(spoil, sentence):
+    class Outside:
+        info = replace(ConstantSpeedPlanner().info, name="mine", driver="")
+
+        def plan(self, situation):
+            good = ConstantSpeedPlanner().plan(situation)
+            s, speed = spoil(good.s_m, good.speed_mps)
+            return Plan(s_m=s, speed_mps=speed)
+
+    (result,) = drive_cases([crossing_case()], SOURCE, predictor=None, planner=Outside())
+    assert isinstance(result, FailedDrive)
+    assert result.reason.startswith("PredictionError: ")
+    assert sentence in result.reason
 
 
 def test_a_predictor_that_raises_fails_its_case_and_the_others_go_on():

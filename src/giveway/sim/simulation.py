@@ -21,11 +21,12 @@ from itertools import pairwise
 import numpy as np
 
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
+from giveway.core.errors import PredictionError
 from giveway.models.motion.acceptance import AcceptedPredictions, accept
 from giveway.models.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
-from giveway.planning.protocol import Planner, Situation
+from giveway.planning.protocol import Plan, Planner, Situation
 from giveway.sim.arrays import PAST, Driver, Forecast, Status
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
@@ -35,6 +36,9 @@ from giveway.sim.step import advance, appear
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
+
+BACK_TOLERANCE_M = 1e-6
+"""Steps of a plan may go back by this much, which is rounding."""
 
 
 class Simulation:
@@ -136,7 +140,7 @@ class Simulation:
             The predictions as they were used.
 
         Raises:
-            PredictionError: arrays of the wrong shape.
+            PredictionError: arrays of the wrong shape, or a plan from outside that cannot be driven.
         """
         accepted: AcceptedPredictions | None = None
         forecast = self._no_forecast
@@ -234,7 +238,10 @@ class Simulation:
         here = self.moving.status[rows, self.fixed.ego] == Status.PRESENT
         for case in np.flatnonzero(outside & here & (self.fixed.num_ticks > self.tick)).tolist():
             agent = int(self.fixed.ego[case])
-            plan = self.planner.plan(self.situation(case, agent, forecast))
+            situation = self.situation(case, agent, forecast)
+            plan = self.planner.plan(situation)
+            where = f"planner {self.planner.info.name}, case {self.cases[case].case.id!r}, tick {self.tick}"
+            _check_plan(plan, situation, where)
             self.moving.external_s[case, agent] = plan.s_m
             self.moving.external_v[case, agent] = plan.speed_mps
 
@@ -321,6 +328,19 @@ class Simulation:
         np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
         states[..., 2] = accepted.states[..., 4]
         return Forecast(row=row, states=states, probability=accepted.probability)
+
+
+def _check_plan(plan: Plan, situation: Situation, where: str) -> None:
+    """Refuse a plan that would lead the compiled step astray."""
+    s = np.asarray(plan.s_m, dtype=np.float64)
+    if s.shape != (PLAN_STEPS,) or not np.isfinite(s).all():
+        found = f"shape {s.shape}, {np.count_nonzero(~np.isfinite(s))} not finite"
+        raise PredictionError(f"a plan is {PLAN_STEPS} finite positions", where=where, found=found)
+    if not (np.isfinite(plan.speed_mps) and plan.speed_mps >= 0.0):
+        raise PredictionError("a plan has a finite speed, never negative", where=where, found=plan.speed_mps)
+    back = float(np.diff(s, prepend=situation.s_m).min())
+    if back < -BACK_TOLERANCE_M:
+        raise PredictionError("a plan must not go back", where=where, found=f"a step of {back:.3g} m")
 
 
 def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:
