@@ -144,9 +144,11 @@ def test_a_failed_run_is_counted_and_scored_worst_unless_the_rules_drop_it():
     assert strict.score < dropped.score
 
 
-def test_all_runs_failed_gives_no_score_but_no_crash():
-    score = challenge_score([challenge_terms(inputs(failed="x"), AS_CODED)], AS_CODED)
+@pytest.mark.parametrize("rules", [DEFAULT, AS_CODED])
+def test_all_runs_failed_gives_no_score_but_no_crash(rules):
+    score = challenge_score([challenge_terms(inputs(failed="x"), rules)], rules)
     assert score.failed == 1
+    assert np.isnan(score.s_jer)
     assert np.isnan(score.score)
 
 

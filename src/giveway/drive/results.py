@@ -94,7 +94,8 @@ def term_table(terms: Sequence[ChallengeTerms], rules: ChallengeRules) -> FloatA
 def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interval]:
     """Paired intervals of ``first - second`` for every term, resampling cases.
 
-    Only cases that count for both are used, so both must have the same cases in the same order.
+    Only cases that count for both are used, each by its own rules for failed runs. Both must have the same cases in
+    the same order.
 
     Raises:
         UsageError: other cases, or fewer than two.
@@ -105,7 +106,7 @@ def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interv
             found=f"{first.name}: {len(first.terms)} cases, {second.name}: {len(second.terms)} cases",
         )
     keep = [
-        not (a.failed or b.failed) or not first.rules.drop_failed
+        not (a.failed and first.rules.drop_failed) and not (b.failed and second.rules.drop_failed)
         for a, b in zip(first.terms, second.terms, strict=True)
     ]
     one, two = (
@@ -138,7 +139,8 @@ def open_against_closed_loop(scored: Sequence[Scored], *, error: str = "ade_m", 
     The error is negated, so that +1 means: the smaller the error, the better the drive. None with fewer than three
     predictors that have both.
     """
-    both = [(-s.means[error], s.score.score) for s in scored if not math.isnan(s.means.get(error, math.nan))]
+    found = [(-s.means.get(error, math.nan), s.score.score) for s in scored]
+    both = [pair for pair in found if not any(math.isnan(value) for value in pair)]
     if len(both) < 3:
         return None
     x, y = np.array(both).T

@@ -14,7 +14,7 @@ from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
 from giveway.drive.scoring import DriveScore, challenge_inputs, details, failed_inputs, score_log
-from giveway.metrics.driving_challenge import DEFAULT, ChallengeRules
+from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, ChallengeRules
 from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning.protocol import Planner
 from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
@@ -33,7 +33,8 @@ class DriveRun:
 
     Attributes:
         scored: means, intervals and per-case terms.
-        human: the same cases as the recorded drivers drove them, as far as they could be driven at all.
+        human: the same cases as the recorded drivers drove them, whether or not the predictor failed; cases whose
+            recording cannot be used are left out of the means.
         against_humans: paired intervals of the difference to the humans; empty with fewer than two cases.
         driven: cases driven now.
         skipped: cases that had been driven before.
@@ -135,7 +136,7 @@ def run_predictor(
             _keep(out, store, cells[drive.log.case.id], drive, keep_predictions=keep_predictions)
             latency.append(drive.latency_ms)
             report.update(done=count - len(failed), failed=len(failed), current=drive.log.case.id)
-    run = _score(cases, cells, store, out, failed, rules, predictor.info.title, seed)
+    run = _score(cases, source, cells, store, out, failed, rules, predictor.info.title, seed)
     return DriveRun(
         **run,
         driven=len(missing) - len(failed),
@@ -173,6 +174,7 @@ def result_of(log: DriveLog) -> CellResult:
 
 def _score(
     cases: Sequence[Case],
+    source: SceneSource,
     cells: Mapping[str, Cell],
     store: Store,
     out: Path,
@@ -181,14 +183,15 @@ def _score(
     title: str,
     seed: int,
 ) -> dict[str, Any]:
-    inputs: list[Any] = []
-    human_inputs: list[Any] = []
+    inputs: list[ChallengeInputs] = []
+    human_inputs: list[ChallengeInputs] = []
     more: list[dict[str, float]] = []
     fallbacks = predictions = 0
+    without = _humans_of([case for case in cases if case.id in failed], source)
     for case in cases:
         if case.id in failed:
             inputs.append(failed_inputs(case, failed[case.id]))
-            human_inputs.append(failed_inputs(case, failed[case.id]))
+            human_inputs.append(without[case.id])
             continue
         log = read_log(log_folder(out, cells[case.id]))
         inputs.append(challenge_inputs(log))
@@ -198,7 +201,7 @@ def _score(
         predictions += int(values.pop("predictions"))
         more.append(values)
     scored = summarize(title, inputs, rules, more=more, seed=seed)
-    human = summarize(HUMANS, human_inputs, rules, seed=seed)
+    human = summarize(HUMANS, human_inputs, replace(rules, drop_failed=True), seed=seed)
     enough = len(cases) - len(failed) >= 2
     against = compare(scored, human, seed=seed) if enough else {}
     return {
@@ -207,6 +210,16 @@ def _score(
         "against_humans": against,
         "fallbacks": fallbacks,
         "predictions": predictions,
+    }
+
+
+def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, ChallengeInputs]:
+    """How the recorded drivers drove cases that have no log; failed where the recording cannot be used."""
+    return {
+        case.id: failed_inputs(case, drive.reason)
+        if isinstance(drive, FailedDrive)
+        else challenge_inputs(humans(drive.log))
+        for case, drive in zip(cases, drive_cases(cases, source, predictor=None, everyone_replays=True), strict=True)
     }
 
 

@@ -350,11 +350,11 @@ class ChallengeScore:
 
 
 def with_worst_values(terms: Sequence[ChallengeTerms]) -> list[ChallengeTerms]:
-    """Failed runs with declared worst values: e = 0 and the largest cost of any run that finished."""
+    """Failed runs with declared worst values: e = 0 and the largest cost of any run that finished; NaN if none did."""
     from dataclasses import replace
 
     done = [t for t in terms if not t.failed]
-    worst = {name: max((getattr(t, name) for t in done), default=0.0) for name in ("jerk", "velocity", "courtesy")}
+    worst = {name: max((getattr(t, name) for t in done), default=np.nan) for name in ("jerk", "velocity", "courtesy")}
     return [replace(t, efficiency=0.0, efficiency_unclamped=0.0, **worst) if t.failed else t for t in terms]
 
 

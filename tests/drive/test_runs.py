@@ -1,0 +1,67 @@
+"""What a run says when some of its cases fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from giveway.drive.results import as_json
+from giveway.drive.runs import run_predictor, summary_document
+from giveway.drive.scenes import GivenScenes
+from giveway.models.motion import make_predictor
+from giveway.models.motion.protocol import TrajectoryPredictorInfo
+from giveway.planning import make_planner
+from giveway.testing.drive_scenes import crossing_case, crossing_scene
+
+SOURCE = GivenScenes({"crossing": crossing_scene()})
+CASES = [crossing_case(case_id=name, seconds=3.0 + i) for i, name in enumerate("abcd")]
+
+
+class Fragile:
+    """Constant velocity that raises in some cases."""
+
+    def __init__(self, *bad: str, name: str = "fragile") -> None:
+        self.info = TrajectoryPredictorInfo(name=name, title=name)
+        self.bad = set(bad)
+
+    def predict(self, inputs: Any) -> Any:
+        if self.bad & set(inputs.case_ids):
+            raise RuntimeError("out of memory")
+        return make_predictor("constant_velocity").predict(inputs)
+
+
+def drive(out: Path, *bad: str, cases: Any = CASES, **options: Any) -> Any:
+    planner = make_planner("default")
+    return run_predictor(cases, SOURCE, predictor=Fragile(*bad), planner=planner, out=out, **options)
+
+
+def test_humans_score_the_same_whichever_cases_the_predictor_failed_in(tmp_path: Path) -> None:
+    whole, broken = drive(tmp_path / "whole"), drive(tmp_path / "broken", "b", "c")
+    assert broken.scored.score.failed == 2
+    np.testing.assert_equal(as_json(broken.human), as_json(whole.human))
+
+
+def test_a_failed_case_counts_worst_in_the_difference_to_the_humans(tmp_path: Path) -> None:
+    whole, broken = drive(tmp_path / "whole"), drive(tmp_path / "broken", "b", "c")
+    difference = broken.scored.score.score - whole.human.score.score
+    assert broken.against_humans["score"].estimate == pytest.approx(difference)
+    assert broken.against_humans["score"].estimate < whole.against_humans["score"].estimate
+
+
+def test_a_case_that_nobody_can_drive_is_left_out_of_the_means_of_the_humans(tmp_path: Path) -> None:
+    cases = [replace(CASES[0], tracks_sha256="e" * 64), *CASES[1:]]
+    broken, rest = drive(tmp_path / "broken", cases=cases), drive(tmp_path / "rest", cases=CASES[1:])
+    assert (broken.human.score.cases, broken.human.score.failed) == (4, 1)
+    assert broken.human.score.score == pytest.approx(rest.human.score.score)
+    assert broken.against_humans["score"].estimate == pytest.approx(rest.against_humans["score"].estimate)
+
+
+def test_a_run_in_which_everything_failed_has_no_score(tmp_path: Path) -> None:
+    document = summary_document([drive(tmp_path, *"abcd")], make_planner("default"))
+    (row,) = document["predictors"]
+    assert (row["failed"], row["s_eff"], row["s_jer"], row["score"]) == (4, 0.0, None, None)
+    assert document["humans"]["failed"] == 0
