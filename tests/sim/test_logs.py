@@ -1,6 +1,7 @@
 """Logs on disk: what is written is what is read, and nothing less."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,23 @@ def log():
     source = GivenScenes({"crossing": crossing_scene()})
     (drive,) = drive_cases([crossing_case()], source, predictor=make_predictor("idm_along_path"))
     return drive.log
+
+
+def test_a_log_written_again_without_predictions_can_be_read(tmp_path, log):
+    write_log(tmp_path / "a", log)
+    write_log(tmp_path / "a", replace(log, predictions=None))
+    assert read_log(tmp_path / "a").predictions is None
+
+
+def test_a_log_is_no_log_while_it_is_written_again(tmp_path, log, monkeypatch):
+    def full(*_args, **_kwargs):
+        raise OSError("no space left on device")
+
+    write_log(tmp_path / "a", log)
+    monkeypatch.setattr("giveway.sim.log_files.write_text", full)
+    with pytest.raises(OSError, match="no space"):
+        write_log(tmp_path / "a", replace(log, predictions=None))
+    assert logs_below(tmp_path) == []
 
 
 def test_a_log_survives_the_round_trip(tmp_path, log):

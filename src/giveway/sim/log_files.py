@@ -27,7 +27,10 @@ STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 
 
 def write_log(folder: Path, log: DriveLog) -> None:
-    """Write one log; it can be read as soon as ``log.json`` is there."""
+    """Write one log over whatever is there; it can be read as soon as ``log.json`` is there."""
+    (folder / "log.json").unlink(missing_ok=True)
+    if log.predictions is None:
+        (folder / "predictions.parquet").unlink(missing_ok=True)
     with write_atomically(folder / "states.parquet") as path:
         _states(log).write_parquet(path)
     if log.predictions is not None:
