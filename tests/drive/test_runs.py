@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from giveway.cli.main import run as command
 from giveway.drive.results import as_json
 from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
 from giveway.models.motion import make_predictor
 from giveway.models.motion.protocol import TrajectoryPredictorInfo
 from giveway.planning import make_planner
+from giveway.runs import SerialExecutor
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
@@ -34,9 +37,16 @@ class Fragile:
         return make_predictor("constant_velocity").predict(inputs)
 
 
-def drive(out: Path, *bad: str, cases: Any = CASES, **options: Any) -> Any:
-    planner = make_planner("default")
-    return run_predictor(cases, SOURCE, predictor=Fragile(*bad), planner=planner, out=out, **options)
+def drive(out: Path, *bad: str, cases: Any = CASES, planner: str = "default", **options: Any) -> Any:
+    return run_predictor(cases, SOURCE, predictor=Fragile(*bad), planner=make_planner(planner), out=out, **options)
+
+
+def call(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> str:
+    with pytest.raises(SystemExit) as stop:
+        command(["drive", *args])
+    out = capsys.readouterr()
+    assert stop.value.code == code, out.err
+    return out.out
 
 
 def test_humans_score_the_same_whichever_cases_the_predictor_failed_in(tmp_path: Path) -> None:
@@ -65,3 +75,51 @@ def test_a_run_in_which_everything_failed_has_no_score(tmp_path: Path) -> None:
     (row,) = document["predictors"]
     assert (row["failed"], row["s_eff"], row["s_jer"], row["score"]) == (4, 0.0, None, None)
     assert document["humans"]["failed"] == 0
+
+
+def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stuck.py").write_text(
+        "from giveway.models.motion.protocol import TrajectoryPredictorInfo\n"
+        "calls = []\n"
+        "class Stuck:\n"
+        "    info = TrajectoryPredictorInfo(name='stuck', title='stuck')\n"
+        "    def predict(self, inputs):\n"
+        "        calls.append(tuple(inputs.case_ids))\n"
+        "        raise RuntimeError('took too long')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("giveway.cli.engine_options.make_engine", lambda *_args, **_kwargs: SerialExecutor())
+    out = call(
+        capsys,
+        "run",
+        "-p",
+        "stuck:Stuck",
+        "--limit",
+        "2",
+        "--max-hours",
+        "9",
+        "-o",
+        str(tmp_path / "R"),
+        "--json",
+        code=1,
+    )
+    import stuck  # pyright: ignore[reportMissingImports]
+
+    assert len(stuck.calls) == 2
+    (row,) = json.loads(out)["predictors"]
+    assert row["failed"] == 2
+    assert all("took too long" in reason for reason in row["failed_cases"].values())
+
+
+def test_a_table_without_a_score_shows_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from giveway.cli.drive import _print_table
+
+    hardly_move = [crossing_case(case_id=name, seconds=0.1) for name in "ab"]
+    run = drive(tmp_path, cases=hardly_move)
+    assert run.scored.score.no_progress_expected == 2
+    _print_table(summary_document([run, run], make_planner("default")))
+    table = capsys.readouterr().out
+    assert "fragile - recorded humans: -\n" in table
+    assert "fragile - fragile: -\n" in table

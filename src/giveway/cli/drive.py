@@ -81,7 +81,7 @@ def run(
 ) -> None:
     """Drive every case with every predictor and print the scores next to the recorded humans."""
     from giveway.drive.case_sets import open_cases
-    from giveway.drive.runs import run_predictor, write_summary
+    from giveway.drive.runs import reason_of, run_predictor, score_drives, write_summary
     from giveway.metrics.driving_challenge import rules_called
     from giveway.models.motion import PREDICTOR_TRAINERS, make_predictor
     from giveway.planning import make_planner
@@ -129,6 +129,21 @@ def run(
                     found=f"{summary.missing} of {len(chosen)} cases are missing",
                     hint="start the same command again to go on",
                 )
+            runs.append(
+                score_drives(
+                    chosen,
+                    source,
+                    predictor=model,
+                    planner=driver,
+                    out=out,
+                    failed={str(failure.cell.params["case"]): reason_of(failure) for failure in summary.failures},
+                    driven=summary.done,
+                    rules=rules,
+                    seed=seed,
+                    variant=variant,
+                )
+            )
+            continue
         runs.append(
             run_predictor(
                 chosen,
@@ -138,7 +153,7 @@ def run(
                 out=out,
                 rules=rules,
                 seed=seed,
-                threads=min(workers or 1, 64) if is_local else 1,
+                threads=min(workers or 1, 64),
                 variant=variant,
                 keep_predictions=predictions,
                 progress=default_progress(),
@@ -202,7 +217,9 @@ def _print_table(document: dict[str, Any]) -> None:
     typer.echo(f"{rows[0]['cases']} cases, metric {rows[0]['metric']}, {version}; {document['note']}")
 
 
-def _interval(found: dict[str, float]) -> str:
+def _interval(found: dict[str, float | None]) -> str:
+    if any(value is None for value in found.values()):
+        return "-"
     return f"{found['estimate']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"
 
 

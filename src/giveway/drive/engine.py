@@ -62,7 +62,7 @@ def drive_on(
     max_hours: float | None = None,
     progress: Progress | None = None,
 ) -> RunSummary:
-    """Drive every case that has no log yet on an engine; score afterwards with ``run_predictor``.
+    """Drive every case that has no log yet on an engine; score afterwards with ``score_drives``.
 
     Raises:
         ClusterError: see the engine.

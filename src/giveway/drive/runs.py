@@ -41,7 +41,7 @@ class DriveRun:
         failed: case to reason.
         fallbacks: predictions that had to be replaced.
         predictions: predictions asked for.
-        latency_ms: mean time per prediction call of this run; NaN if nothing was driven now.
+        latency_ms: mean time per prediction call of this run; NaN if nothing was driven in this process.
     """
 
     scored: Scored
@@ -72,6 +72,12 @@ def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: 
         data=case.fingerprint,
         versions={**VERSIONS, "planner": str(meta["planner_version"])},
     )
+
+
+def reason_of(failure: FailedCell) -> str:
+    """Why a drive failed, in one line."""
+    first, _, _ = failure.message.partition("\n")
+    return f"{failure.error}: {first}"
 
 
 def log_folder(out: Path, cell: Cell) -> Path:
@@ -136,12 +142,17 @@ def run_predictor(
             _keep(out, store, cells[drive.log.case.id], drive, keep_predictions=keep_predictions)
             latency.append(drive.latency_ms)
             report.update(done=count - len(failed), failed=len(failed), current=drive.log.case.id)
-    run = _score(cases, source, cells, store, out, failed, rules, predictor.info.title, seed)
-    return DriveRun(
-        **run,
-        driven=len(missing) - len(failed),
-        skipped=len(done),
+    return score_drives(
+        cases,
+        source,
+        predictor=predictor,
+        planner=planner,
+        out=out,
         failed=failed,
+        driven=len(missing) - len(failed),
+        rules=rules,
+        seed=seed,
+        variant=variant,
         latency_ms=sum(latency) / len(latency) if latency else float("nan"),
     )
 
@@ -172,17 +183,40 @@ def result_of(log: DriveLog) -> CellResult:
     )
 
 
-def _score(
+def score_drives(
     cases: Sequence[Case],
     source: SceneSource,
-    cells: Mapping[str, Cell],
-    store: Store,
+    *,
+    predictor: TrajectoryPredictor,
+    planner: Planner,
     out: Path,
     failed: Mapping[str, str],
-    rules: ChallengeRules,
-    title: str,
-    seed: int,
-) -> dict[str, Any]:
+    driven: int = 0,
+    rules: ChallengeRules = DEFAULT,
+    seed: int = 0,
+    variant: str = "",
+    latency_ms: float = float("nan"),
+) -> DriveRun:
+    """Score cases that were driven before; the predictor is not asked for anything.
+
+    Args:
+        cases: all of them.
+        source: their recordings.
+        predictor: who was asked.
+        planner: who drove the ego.
+        out: result store with the logs.
+        failed: case to reason, for those without a log.
+        driven: how many were driven just now.
+        rules: variant of the challenge metric.
+        seed: of the drives, and of the resampling.
+        variant: see :func:`run_predictor`.
+        latency_ms: mean time per prediction call.
+
+    Raises:
+        DataError: a case that is not in ``failed`` has no log.
+    """
+    store = Store(out)
+    cells = {case.id: cell_of(case, predictor, planner, seed, variant) for case in cases}
     inputs: list[ChallengeInputs] = []
     human_inputs: list[ChallengeInputs] = []
     more: list[dict[str, float]] = []
@@ -200,17 +234,20 @@ def _score(
         fallbacks += int(values.pop("fallbacks"))
         predictions += int(values.pop("predictions"))
         more.append(values)
-    scored = summarize(title, inputs, rules, more=more, seed=seed)
+    scored = summarize(predictor.info.title, inputs, rules, more=more, seed=seed)
     human = summarize(HUMANS, human_inputs, replace(rules, drop_failed=True), seed=seed)
     enough = len(cases) - len(failed) >= 2
-    against = compare(scored, human, seed=seed) if enough else {}
-    return {
-        "scored": scored,
-        "human": human,
-        "against_humans": against,
-        "fallbacks": fallbacks,
-        "predictions": predictions,
-    }
+    return DriveRun(
+        scored=scored,
+        human=human,
+        against_humans=compare(scored, human, seed=seed) if enough else {},
+        driven=driven,
+        skipped=len(cases) - len(failed) - driven,
+        failed=failed,
+        fallbacks=fallbacks,
+        predictions=predictions,
+        latency_ms=latency_ms,
+    )
 
 
 def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, ChallengeInputs]:
