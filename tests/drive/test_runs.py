@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from giveway.cli.main import run as command
+from giveway.core.errors import DataError
 from giveway.drive.results import as_json
 from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
+from giveway.drive.stored import stored_runs
 from giveway.models.motion import make_predictor
 from giveway.models.motion.protocol import TrajectoryPredictorInfo
 from giveway.planning import make_planner
@@ -77,6 +79,61 @@ def test_a_run_in_which_everything_failed_has_no_score(tmp_path: Path) -> None:
     assert document["humans"]["failed"] == 0
 
 
+def test_scoring_again_counts_the_failed_cases_like_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = drive(tmp_path, "b", "c")
+    row = json.loads(call(capsys, "score", str(tmp_path), "--json"))
+    assert (row["cases"], row["failed"]) == (4, 2)
+    assert row["score"] == pytest.approx(run.scored.score.score)
+    assert "4 cases" in (line := call(capsys, "score", str(tmp_path)))
+    assert "2 failed" in line
+
+
+def test_scoring_part_of_a_run_leaves_the_failures_of_the_rest_alone(tmp_path: Path) -> None:
+    drive(tmp_path, "b")
+    (log,) = (tmp_path / "logs" / "fragile").glob("a-*")
+    (run,) = stored_runs(log)
+    assert [entry.case_id for entry in run.inputs] == ["a"]
+
+
+def test_a_case_that_failed_and_was_driven_later_counts_once(tmp_path: Path) -> None:
+    drive(tmp_path, "b", cases=[replace(case, tracks_sha256="e" * 64) for case in CASES])
+    drive(tmp_path)
+    (run,) = stored_runs(tmp_path)
+    assert [(entry.case_id, entry.failed) for entry in run.inputs] == [(name, "") for name in "abcd"]
+
+
+def test_drives_of_two_planners_seeds_or_checkpoints_are_scored_apart(tmp_path: Path) -> None:
+    for options in ({}, {"planner": "idm"}, {"seed": 1}, {"variant": "5a17"}):
+        drive(tmp_path, **options)
+    runs = stored_runs(tmp_path)
+    assert [len(run.inputs) for run in runs] == [4] * 4
+    assert sorted(run.name for run in runs) == [
+        "fragile (planner default, seed 0)",
+        "fragile (planner default, seed 1)",
+        "fragile (planner idm, seed 0)",
+        "fragile (variant 5a17, planner default, seed 0)",
+    ]
+
+
+def test_two_logs_of_one_case_in_one_run_are_refused(tmp_path: Path) -> None:
+    drive(tmp_path, cases=CASES[:1])
+    drive(tmp_path, cases=[replace(CASES[0], desired_speed_mps=7.0)])
+    with pytest.raises(DataError, match="two logs of one case"):
+        stored_runs(tmp_path)
+
+
+def test_predictors_with_one_title_are_told_apart_in_the_summary(tmp_path: Path) -> None:
+    runs = [drive(tmp_path, cases=CASES[:2], variant=variant) for variant in ("5a17", "77e0", "77e0")]
+    document = summary_document(runs, make_planner("default"))
+    names = ["fragile 5a17", "fragile 77e0", "fragile 77e0 (2)"]
+    assert [row["name"] for row in document["predictors"]] == names
+    assert list(document["differences"]) == [
+        f"{names[0]} - {names[1]}",
+        f"{names[0]} - {names[2]}",
+        f"{names[1]} - {names[2]}",
+    ]
+
+
 def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,5 +178,5 @@ def test_a_table_without_a_score_shows_a_dash(tmp_path: Path, capsys: pytest.Cap
     assert run.scored.score.no_progress_expected == 2
     _print_table(summary_document([run, run], make_planner("default")))
     table = capsys.readouterr().out
-    assert "fragile - recorded humans: -\n" in table
-    assert "fragile - fragile: -\n" in table
+    assert "fragile (2) - recorded humans: -\n" in table
+    assert "fragile - fragile (2): -\n" in table

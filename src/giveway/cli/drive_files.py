@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,35 +30,38 @@ def score(
     """Score logs again, without driving."""
     from giveway.drive.results import as_json as plain
     from giveway.drive.results import summarize
-    from giveway.drive.scoring import score_log
+    from giveway.drive.stored import stored_runs
     from giveway.metrics.driving_challenge import rules_called
     from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_run
-    from giveway.sim.log_files import logs_below, read_log
 
     rules = rules_called(metric)
+    results: list[dict[str, Any]]
     if form == "legacy":
-        inputs = {folder.name: [challenge_inputs_of_legacy(log) for log in read_legacy_run(folder)]}
-        more: dict[str, list[dict[str, float]]] = {folder.name: []}
+        inputs = [challenge_inputs_of_legacy(log) for log in read_legacy_run(folder)]
+        results = [plain(summarize(folder.name, inputs, rules, seed=seed))]
     elif form == "native":
-        inputs, more = {}, {}
-        for found in logs_below(folder):
-            log = read_log(found)
-            drive = score_log(log)
-            name = str(log.meta.get("predictor") or "drive")
-            inputs.setdefault(name, []).append(drive.challenge)
-            more.setdefault(name, []).append(drive.measurements())
-        if not inputs:
+        runs = stored_runs(folder)
+        if not runs:
             raise EmptySelectionError("no drive logs below this folder", where=folder, hint="or try --format legacy")
+        results = [
+            {**plain(summarize(run.name, run.inputs, rules, more=run.more, seed=seed)), "run": asdict(run.identity)}
+            for run in runs
+        ]
     else:
         raise UsageError("unknown log format", where="--format", found=form, hint="native or legacy")
-    results = [plain(summarize(name, rows, rules, more=more[name], seed=seed)) for name, rows in inputs.items()]
     if as_json:
         print_json(results[0] if len(results) == 1 else {"predictors": results})
         return
     for row in results:
-        terms = ", ".join(f"{name} {row[name.lower()]:.3f}" for name in ("S_eff", "S_jer", "S_vel", "S_cou", "Score"))
+        terms = ", ".join(
+            f"{name} {_term(row[name.lower()])}" for name in ("S_eff", "S_jer", "S_vel", "S_cou", "Score")
+        )
         failed = f", {row['failed']} failed" if row["failed"] else ""
         typer.echo(f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, {terms}{failed}")
+
+
+def _term(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
 
 
 def replay(

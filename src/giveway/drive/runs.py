@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ class DriveRun:
         fallbacks: predictions that had to be replaced.
         predictions: predictions asked for.
         latency_ms: mean time per prediction call of this run; NaN if nothing was driven in this process.
+        variant: tells apart predictors of the same name.
     """
 
     scored: Scored
@@ -53,6 +55,7 @@ class DriveRun:
     fallbacks: int
     predictions: int
     latency_ms: float
+    variant: str = ""
 
 
 def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: int, variant: str) -> Cell:
@@ -66,12 +69,17 @@ def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: 
             "predictor": predictor.info.name,
             "variant": variant,
             "planner": meta["planner"],
-            "planner_parameters": content_key(meta["planner_parameters"])[:12],
+            "planner_parameters": parameters_key(meta["planner_parameters"]),
             "seed": seed,
         },
         data=case.fingerprint,
         versions={**VERSIONS, "planner": str(meta["planner_version"])},
     )
+
+
+def parameters_key(parameters: Mapping[str, Any]) -> str:
+    """The parameters of a planner as short text."""
+    return content_key(parameters)[:12]
 
 
 def reason_of(failure: FailedCell) -> str:
@@ -169,7 +177,8 @@ def _keep(out: Path, store: Store, cell: Cell, drive: Drive, *, keep_predictions
 
 def keep_log(out: Path, cell: Cell, log: DriveLog, *, keep_predictions: bool) -> None:
     """Write the log of a drive where scoring and replays look for it."""
-    write_log(log_folder(out, cell), log if keep_predictions else replace(log, predictions=None))
+    told = replace(log, meta={**log.meta, "variant": cell.params["variant"]})
+    write_log(log_folder(out, cell), told if keep_predictions else replace(told, predictions=None))
 
 
 def result_of(log: DriveLog) -> CellResult:
@@ -247,6 +256,7 @@ def score_drives(
         fallbacks=fallbacks,
         predictions=predictions,
         latency_ms=latency_ms,
+        variant=variant,
     )
 
 
@@ -270,10 +280,11 @@ def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict
 def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
     """Plain values: planner, one entry per predictor, differences between predictors, rank agreement."""
     pairs: dict[str, Any] = {}
+    names = _names(runs)
     for i, first in enumerate(runs):
-        for second in runs[i + 1 :]:
+        for k, second in enumerate(runs[i + 1 :], i + 1):
             with contextlib.suppress(Exception):
-                pairs[f"{first.scored.name} - {second.scored.name}"] = _intervals(compare(first.scored, second.scored))
+                pairs[f"{names[i]} - {names[k]}"] = _intervals(compare(first.scored, second.scored))
     agreement = open_against_closed_loop([run.scored for run in runs])
     return _finite(
         {
@@ -282,13 +293,15 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
             "predictors": [
                 {
                     **as_json(run.scored),
+                    "name": name,
+                    "variant": run.variant,
                     "against_humans": _intervals(run.against_humans),
                     "failed_cases": dict(run.failed),
                     "fallbacks": run.fallbacks,
                     "predictions": run.predictions,
                     "latency_ms": run.latency_ms,
                 }
-                for run in runs
+                for name, run in zip(names, runs, strict=True)
             ],
             "humans": as_json(runs[0].human) if runs else None,
             "differences": pairs,
@@ -297,6 +310,19 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
             else {"spearman": agreement.coefficient, "predictors": agreement.num_items},
         }
     )
+
+
+def _names(runs: Sequence[DriveRun]) -> list[str]:
+    """Titles; where several runs have the same one, with the variant, and a number if that is the same as well."""
+    titles = Counter(run.scored.name for run in runs)
+    seen: Counter[str] = Counter()
+    names: list[str] = []
+    for run in runs:
+        title = run.scored.name
+        name = f"{title} {run.variant}" if titles[title] > 1 and run.variant else title
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names
 
 
 def _intervals(found: Mapping[str, Any]) -> dict[str, Any]:
