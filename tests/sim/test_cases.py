@@ -7,7 +7,7 @@ import pytest
 
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.sim.case_files import natural_key, read_cases, write_cases
-from giveway.sim.cases import Car, Role
+from giveway.sim.cases import Car, Role, Start
 from giveway.sim.challenge_cases import read_challenge_case
 from giveway.testing.drive_scenes import crossing_case
 
@@ -63,10 +63,14 @@ def test_no_right_of_way_car_is_allowed():
     [
         ("Track:000", "Trak:000", "line 2"),
         ("StartTimestamp(ms):6000", "StartTimestamp(ms):soon", "line 3"),
+        ("StartTimestamp(ms):6000", "StartTimestamp(ms):nan", "line 3"),
+        ("RobotCarNum:3", "RobotCarNum:inf", "line 5"),
+        ("13 Astar N GroundTruth 0.1 3.0 no 0.1 3.0 yes", LONG_ROW.replace("6000", "inf"), "line 7"),
         ("3 IDM N", "3 Magic N", "line 9"),
         ("12 ReactivePlanner N", "12 ReactivePlanner", "line 8"),
         ("3.0 no 0.1 3.0 yes", "3.0 no 0.1 3.0 maybe", "line 7"),
         ("EgoEndPosition:7.456000 -14.489000", "EgoEndPosition:7.456000", "line 13"),
+        ("EgoEndPosition:7.456000", "EgoEndPosition:nan", "line 13"),
     ],
 )
 def test_a_broken_line_is_named(old, new, line):
@@ -111,6 +115,20 @@ def test_unknown_fields_and_wrong_types_are_refused_with_their_place(tmp_path):
         read_cases(tmp_path / "c.json")
 
 
+@pytest.mark.parametrize("field", ["time_s", "x_m", "y_m", "heading_rad", "speed_mps", "length_m", "width_m"])
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e300"])
+def test_a_start_that_is_no_number_is_refused_with_its_place(tmp_path, field, number):
+    start = Start(time_s=1.0, x_m=945.0, y_m=1000.5, heading_rad=0.0, speed_mps=6.0, length_m=4.5, width_m=1.8)
+    case = crossing_case()
+    write_cases(tmp_path / "c.json", [replace(case, cars=(replace(case.ego, start=start), *case.cars[1:]))])
+    document = json.loads((tmp_path / "c.json").read_text())
+    document["cases"][0]["cars"][0]["start"][field] = float(number)
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    with pytest.raises(DataError, match="must be finite") as caught:
+        read_cases(tmp_path / "c.json")
+    assert caught.value.where == f"case 'crossing', car ego, start.{field}"
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "other"}', '{"format": "giveway-cases", "version": 9}'])
 def test_nonsense_is_refused(tmp_path, text):
     (tmp_path / "c.json").write_text(text)
@@ -134,6 +152,9 @@ def test_an_empty_folder_and_a_missing_file_say_so(tmp_path):
         {"cars": (Car(id="a", role=Role.EGO, predicted=True),)},
         {"end_s": 1.0},
         {"end_s": float("nan")},
+        {"start_s": -1e308, "end_s": 1e308},
+        {"ego_end_m": (float("inf"), 0.0)},
+        {"desired_speed_mps": float("inf")},
         {"desired_speed_mps": 0.0},
         {"id": "../evil"},
         {"id": ""},

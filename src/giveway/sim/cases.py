@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
@@ -20,6 +19,9 @@ TICK_S = 0.1
 
 DESIRED_SPEED_MPS = 8.0
 """v_d of the challenge's evaluator [m/s], one constant for every site."""
+
+LARGEST = 1e9
+"""No time [s], place [m] or speed [m/s] of a case is beyond this."""
 
 
 class Role(StrEnum):
@@ -180,9 +182,28 @@ def check_case(case: Case) -> None:
         raise DataError("a car is listed twice", where=where, found=", ".join(twice))
     if case.ego.predicted:
         raise DataError("the ego is never predicted", where=where, found=f"car {case.ego.id} has predicted = true")
-    if not (math.isfinite(case.start_s) and math.isfinite(case.end_s) and case.num_ticks >= 1):
+    _check_numbers(case, where)
+    if case.num_ticks < 1:
         raise DataError("a case must last at least one tick", where=where, found=f"{case.start_s} s to {case.end_s} s")
-    if not (math.isfinite(case.desired_speed_mps) and case.desired_speed_mps > 0):
+    if case.desired_speed_mps <= 0:
         raise DataError("the desired speed must be positive", where=where, found=case.desired_speed_mps)
     if case.ego.id in case.right_of_way:
         raise DataError("the ego cannot have the right of way over itself", where=where, found=case.ego.id)
+
+
+def _check_numbers(case: Case, where: str) -> None:
+    """Refuse what the simulation cannot count with."""
+    numbers: dict[str, float | None] = {
+        "start_s": case.start_s,
+        "end_s": case.end_s,
+        "desired_speed_mps": case.desired_speed_mps,
+    }
+    numbers |= {f"ego_end_m[{axis}]": value for axis, value in enumerate(case.ego_end_m or ())}
+    for car in case.cars:
+        if car.start is not None:
+            numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
+    for name, value in numbers.items():
+        if value is not None and not abs(value) <= LARGEST:
+            raise DataError(
+                f"a number of a case must be finite and within {LARGEST:g}", where=f"{where}, {name}", found=value
+            )

@@ -7,6 +7,7 @@ site coordinates minus 1000 m in both axes; a :class:`~giveway.sim.cases.Case` i
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from giveway.core.errors import FileFormatError
@@ -56,8 +57,8 @@ class _Lines:
             values = [float(part) for part in text.split()]
         except ValueError:
             values = []
-        if len(values) != count:
-            raise self.fail(f"expected {count} number(s)", text)
+        if len(values) != count or not all(math.isfinite(value) for value in values):
+            raise self.fail(f"expected {count} finite number(s)", text)
         return values
 
     def yes(self, text: str) -> bool:
