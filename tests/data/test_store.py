@@ -18,6 +18,7 @@ from giveway.data import store as store_module
 from giveway.data.convert import convert
 from giveway.data.plain import from_plain, to_plain
 from giveway.data.store import open_store, read_recording, recording_folder, write_recording
+from giveway.data.synthetic.protocol import synthesize
 
 
 def assert_same(one, other):
@@ -253,6 +254,49 @@ def test_one_flipped_bit_in_the_states_is_noticed_by_verify(round_root, tmp_path
     path.write_bytes(data)
     (problem,) = [p for p in DATASETS.get("store").verify(store).problems if p.file.endswith("states.parquet")]
     assert "differs from what was written" in problem.message
+
+
+def store_with_map(folder):
+    corner = np.array([[0.0, 0.0], [1.0, 0.1]])
+    lane = Lane(id=3, left=corner, right=corner, center=corner, successors=(), speed_limit_mps=8.1, tags={})
+    open_store(folder, create=True)
+    write_recording(folder, "d", "r", [small_scene(LaneMap(name="m", lanes={3: lane}, lines=(), keepouts=()))])
+    return next((folder / "maps").iterdir())
+
+
+def test_a_changed_map_is_an_error_and_not_a_road(tmp_path):
+    path = store_with_map(tmp_path)
+    path.write_text(path.read_text().replace("8.1", "9.1"))
+    with pytest.raises(StoreError, match="map of the store") as caught:
+        list(read_recording(tmp_path, "d", "r"))
+    assert caught.value.where == str(path)
+
+
+def test_a_changed_map_is_noticed_by_verify_although_it_was_read_before(tmp_path):
+    path = store_with_map(tmp_path)
+    assert DATASETS.get("store").verify(tmp_path).ok
+    path.write_text(path.read_text().replace("8.1", "9.1"))
+    (problem,) = DATASETS.get("store").verify(tmp_path).problems
+    assert problem.file == f"maps/{path.name}" and "differs from what was written" in problem.message
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("{}")])
+def test_writing_again_repairs_a_map(tmp_path, damage):
+    path = store_with_map(tmp_path)
+    content = path.read_bytes()
+    damage(path)
+    store_with_map(tmp_path)
+    assert path.read_bytes() == content
+
+
+def test_converting_again_repairs_a_map(tmp_path):
+    root, store = tmp_path / "data", tmp_path / "store"
+    synthesize("interaction", root, count=1, minutes=0.5)
+    list(convert("interaction", root, store))
+    path = next((store / "maps").iterdir())
+    path.write_text("{}")
+    assert "written" in [r.state for r in convert("interaction", root, store)]
+    assert DATASETS.get("store").verify(store).ok
 
 
 def test_a_folder_with_other_files_is_not_made_a_store(tmp_path):

@@ -100,7 +100,7 @@ def is_converted(recording: Recording, store: Path) -> bool:
     known = {name: digest for entry in document["provenances"] for name, digest in entry["files"].items()}
     try:
         present = {relative_name(p, recording.root): sha256_of_file(p) for p in recording.files.values()}
-        return known == present and not damaged_files(folder, document)
+        return known == present and not damaged_files(store, folder, document)
     except OSError:
         return False
 

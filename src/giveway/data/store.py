@@ -109,14 +109,15 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
         target.parent.mkdir(parents=True, exist_ok=True)
         with _temporary_folder(target) as temporary:
             _write_tables(temporary, scenes)
-            roads = {id(scene.road): _write_road(store, scene.road) for scene in scenes if scene.road is not None}
+            roads = {id(scene.road): scene.road for scene in scenes if scene.road is not None}
+            written = {key: _write_road(store, road) for key, road in roads.items()}
             document = {
                 "format": FORMAT,
                 "version": VERSION,
                 "dataset": dataset,
                 "recording": recording,
                 "files": {name: sha256_of_file(temporary / name) for name in TABLES},
-                **_describe(scenes, roads),
+                **_describe(scenes, written),
             }
             path = temporary / "scenes.json"
             path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
@@ -160,10 +161,12 @@ def read_document(folder: Path) -> dict[str, Any]:
     return document
 
 
-def damaged_files(folder: Path, document: Mapping[str, Any]) -> list[Path]:
-    """Files of a stored recording that are missing or not what was written."""
+def damaged_files(store: Path, folder: Path, document: Mapping[str, Any]) -> list[Path]:
+    """Files of a stored recording, its maps included, that are missing or not what was written."""
     digests: Mapping[str, str | None] = {**dict.fromkeys(TABLES), **document.get("files", {})}
+    roads = sorted({entry["road"] for entry in document["scenes"]} - {None})
     paths = {folder / name: digest for name, digest in digests.items()}
+    paths |= {_road_path(store, digest): digest for digest in roads}
     return [path for path, digest in paths.items() if not path.is_file() or sha256_of_file(path) != digest]
 
 
@@ -332,7 +335,7 @@ def _scenes(
                 kind=part.get_column("kind").to_numpy()[heads].astype(np.int64),
                 ids=np.array(part.get_column("id").to_list(), dtype=np.str_)[heads],
             ),
-            road=None if entry["road"] is None else _read_road(store / "maps" / f"{entry['road']}.json"),
+            road=None if entry["road"] is None else _read_road(_road_path(store, entry["road"])),
             location=entry["location"],
             provenance=provenances[entry["provenance"]],
             attributes=from_plain(entry["attributes"]),
@@ -347,18 +350,30 @@ def _time(entry: dict[str, Any]) -> FloatArray:
     return time
 
 
+def _road_path(store: Path, digest: str) -> Path:
+    return store / "maps" / f"{digest}.json"
+
+
 def _write_road(store: Path, road: LaneMap) -> str:
     text = json.dumps(road_to_plain(road), ensure_ascii=False, allow_nan=False)
     digest = sha256_of_bytes(text.encode())
-    path = store / "maps" / f"{digest}.json"
-    if not path.exists():
+    path = _road_path(store, digest)
+    if not path.is_file() or sha256_of_file(path) != digest:
         write_text(path, text)
     return digest
 
 
 @lru_cache(maxsize=32)
 def _read_road(path: Path) -> LaneMap:
-    return road_from_plain(_read_json(path))
+    content = _read_json(path)
+    if sha256_of_file(path) != path.stem:
+        raise StoreError(
+            "a map of the store is not what was written",
+            where=path,
+            found="another SHA-256",
+            hint="convert the recordings again",
+        )
+    return road_from_plain(content)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Stored:
     def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
         folder = recording.files["scenes"].parent
         document = read_document(folder)
-        damaged = damaged_files(folder, document)
+        damaged = damaged_files(recording.root, folder, document)
         for path in damaged:
             findings.error(
                 "the content differs from what was written",
