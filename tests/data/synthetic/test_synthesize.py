@@ -53,6 +53,18 @@ def test_force_replaces_our_files_and_keeps_those_of_others(tmp_path: Path) -> N
     assert json.loads((out / "synthetic.json").read_text())["parameters"]["size"] == 1
 
 
+@pytest.mark.parametrize("name", ["data/00_tracks.csv", "data", "synthetic.json"])
+def test_force_refuses_to_replace_a_file_that_no_earlier_synthesis_wrote(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "d" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    before = digest(tmp_path)
+    with pytest.raises(UsageError, match="not written by an earlier synthesis") as caught:
+        synthesize("round", tmp_path / "d", count=1, minutes=0.5, force=True)
+    assert caught.value.found == name
+    assert digest(tmp_path) == before
+
+
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any
 
@@ -26,7 +26,8 @@ class ChosenFolder:
             ``synthetic.json``) are replaced or removed, all others stay.
 
     Raises:
-        UsageError: on entering, if the target is a file, is not empty or cannot be written.
+        UsageError: on entering, if the target is a file, is not empty or cannot be written; on publishing, if
+            somebody else's file is where one of ours would go.
     """
 
     def __init__(self, target: Path, *, force: bool) -> None:
@@ -87,7 +88,16 @@ class ChosenFolder:
         return len(files), num_bytes
 
     def _merge(self, names: list[str]) -> None:
-        stale = set(_earlier_files(self._target)) - set(names)
+        earlier = set(_earlier_files(self._target))
+        foreign = _first_foreign(self._target, [*names, RECORD], earlier)
+        if foreign is not None:
+            raise UsageError(
+                "a file in the way was not written by an earlier synthesis",
+                where=self._target,
+                found=foreign,
+                hint="move it away, or choose another --out",
+            )
+        stale = earlier - {*names, RECORD}
         for name in names:
             path = self._target / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,10 +107,23 @@ class ChosenFolder:
         (self.staging / RECORD).replace(self._target / RECORD)
 
 
+def _first_foreign(target: Path, names: Sequence[str], earlier: Set[str]) -> str | None:
+    """What is in the way of the new files, or of their folders, and does not come from an earlier synthesis."""
+    for name in names:
+        path = target / name
+        if os.path.lexists(path) and (name not in earlier or path.is_dir()):
+            return name
+        for folder in PurePosixPath(name).parents:
+            if os.path.lexists(target / folder) and not (target / folder).is_dir():
+                return str(folder)
+    return None
+
+
 def _earlier_files(target: Path) -> list[str]:
+    """What an earlier synthesis wrote, its record included; empty if there was none."""
     try:
         record: Any = json.loads((target / RECORD).read_text(encoding="utf-8"))
-        listed = [str(name) for name in record["files"]]
+        listed = [RECORD, *(str(name) for name in record["files"])]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     inside = target.resolve()
