@@ -49,6 +49,14 @@ def test_a_log_that_stops_in_the_middle_of_a_line_is_named(leeds_root):
     assert "drone301_a.txt, line 31" in (caught.value.where or "")
 
 
+def test_a_defect_of_a_log_that_serves_both_crossings_is_listed_once_and_spoils_both(leeds_root):
+    path = leeds_root / "sub1" / "subject_1_2.txt"
+    path.write_text(path.read_text().replace("-1.83", "x", 1))
+    verification = LEEDS.verify(leeds_root)
+    assert [problem.message for problem in verification.problems] == ["not a number"]
+    assert verification.recordings == ()
+
+
 def test_a_comma_separated_log_is_recognized_as_such(leeds_root):
     path = leeds_root / "sub1" / "subject_1_2.txt"
     path.write_text(path.read_text().replace("\t", ","))

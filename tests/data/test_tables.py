@@ -56,6 +56,15 @@ def test_integers_are_never_read_through_floats(cell):
         parse(f"a,x,s\n{cell},1,car\n")
 
 
+def test_an_error_found_again_is_counted_and_not_listed_again():
+    findings = Findings(Path(), strict=False)
+    for _ in range(2):
+        findings.error("odd", Path("f.csv"), line=3)
+    findings.warning("strange", Path("f.csv"))
+    assert findings.num_errors == 2
+    assert [problem.message for problem in findings.problems] == ["odd", "strange"]
+
+
 def test_all_bad_cells_are_collected_with_their_lines():
     table, findings = parse("a,x,s\n1,u,car\n2,1\n3,v,car\nq,2,car\n", strict=False)
     assert table is None

@@ -37,8 +37,8 @@ class Findings:
     strict: bool = True
     _problems: list[Problem] = field(default_factory=list[Problem])
     _counts: dict[tuple[str, str, str | None], int] = field(default_factory=dict[tuple[str, str, str | None], int])
-
     _seen: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+    _num_errors: int = 0
 
     def error(
         self,
@@ -153,9 +153,8 @@ class Findings:
 
     @property
     def num_errors(self) -> int:
-        """Errors so far, the uncounted ones included."""
-        kinds = {(p.message, p.file, p.column) for p in self._problems if p.severity == "error"}
-        return sum(self._counts[kind] for kind in kinds)
+        """Errors so far, with those that are not listed: more of a kind, and the same ones found again."""
+        return self._num_errors
 
     def relative(self, file: Path) -> str:
         """Name of a file for people: relative to the root where possible."""
@@ -172,6 +171,8 @@ class Findings:
         hint: str | None,
         count: int,
     ) -> None:
+        if severity == "error":
+            self._num_errors += count
         name = self.relative(file)
         text = None if found is None else str(found)
         key = (message, name, column)
