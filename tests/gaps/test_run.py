@@ -186,6 +186,13 @@ def test_a_metric_named_twice_is_computed_once(metrics, profile, kept):
     assert [cell.params["metrics"] for cell in cells] == [kept] * 9
 
 
+def test_a_mended_extraction_leaves_the_cells_of_others_valid():
+    names = ["lgap", "round", "leeds", "highd"]
+    sources = {name: Source(dataset=name, root=Path(), data="", is_synthetic=True) for name in names}
+    cells = cells_of(small(datasets=names, models=["LR_1D"], splits={"critical": 1}), sources)
+    assert [cell.versions["extraction"] for cell in cells] == [1, 1, 2, 2]
+
+
 def test_unknown_keys_and_switches_get_suggestions():
     with pytest.raises(ConfigError) as caught:
         spec_from({**SMALL, "modells": ["LR_1D"]}, where="here")

@@ -18,7 +18,7 @@ from giveway.models.protocol import Tunable
 from giveway.runs import Cell
 
 EXTRACTION_VERSION = 1
-"""Counts up when the same recordings give other samples."""
+"""Counts up when the same recordings give other samples of all extractions; a single one has its revision."""
 
 PROTOCOL_VERSION = 1
 """Counts up when the same samples give other splits, conversions or streams."""
@@ -86,7 +86,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
         },
         data=source.data,
         versions={
-            "extraction": EXTRACTION_VERSION,
+            "extraction": EXTRACTION_VERSION + EXTRACTIONS.get(dataset).info.revision,
             "protocol": PROTOCOL_VERSION,
             model: recipe_for(model, profile).info.version,
             spec.conditional_paths: recipe_for(spec.conditional_paths, profile).info.version,

@@ -23,6 +23,7 @@ class ExtractionInfo:
         situation: one line for people.
         is_reduced: keeps samples and times of the full extraction, but shows models only E and T.
         references: full citations.
+        revision: counts up when the same recordings give other samples of this extraction; others stay valid.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ExtractionInfo:
     situation: str
     is_reduced: bool = False
     references: tuple[str, ...] = ()
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

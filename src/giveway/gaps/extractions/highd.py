@@ -188,7 +188,7 @@ def _gaps(scene: Scene, way: Carriageway) -> Iterator[OneSample]:
         for frame, ego, accepted in sorted(events):
             later_change = bool((rises > frame).any())
             sample = _sample(scene, way, target, ego, frame, changes_later=later_change)
-            if sample is not None and (accepted or later_change or _is_drawn(scene, way, target, frame, sample)):
+            if sample is not None and (accepted or later_change or _is_drawn(scene, way, target, ego, frame, sample)):
                 yield sample
 
 
@@ -200,9 +200,10 @@ def _matters(way: Carriageway, target: int, ego: int, frame: int) -> bool:
     return bool(closing > 0 or dx < NEAR_M)
 
 
-def _is_drawn(scene: Scene, way: Carriageway, target: int, frame: int, sample: OneSample) -> bool:
+def _is_drawn(scene: Scene, way: Carriageway, target: int, ego: int, frame: int, sample: OneSample) -> bool:
     is_truck = int(scene.tracks.kind[way.agents[target]]) == int(AgentKind.TRUCK)
-    alongside = bool((way.neighbors["left_alongside_id"][target, : frame + 1] >= 0).any())
+    ahead = int(way.neighbors["preceding_id"][ego, frame])
+    alongside = ahead >= 0 and bool((way.neighbors["left_alongside_id"][target, : frame + 1] == ahead).any())
     return stream(0, "highd", sample.sample_id).random() < KEEP[alongside, is_truck]
 
 
@@ -247,6 +248,7 @@ HIGHD = HighDExtraction(
             "R. Krajewski et al., The highD Dataset: A Drone Dataset of Naturalistic Vehicle Trajectories on German "
             "Highways, ITSC 2018",
         ),
+        revision=1,
     )
 )
 """Five agents: E, T, ahead of E, behind T, ahead of T."""

@@ -28,7 +28,7 @@ ROLES = ("E", "T", "1", "2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeedsExtraction:
-    """One candidate per car of the stream."""
+    """One candidate per car of the stream, while both it and the participant are logged."""
 
     info: ExtractionInfo
 
@@ -91,7 +91,10 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
     xy = _normalized(tracks, subject, drones[0], facts, profile)
     index = {str(name): k for k, name in enumerate(tracks.ids)}
     for ego in drones:
-        rows = slice(int(tracks.first[ego]), int(tracks.last[ego]) + 1)
+        pair = [ego, subject]
+        rows = slice(int(tracks.first[pair].max()), int(tracks.last[pair].min()) + 1)
+        if rows.stop <= rows.start:
+            continue
         neighbors = (index.get(str(facts[name][ego])) for name in ("leader_id", "follower_id"))
         absent = np.full((rows.stop - rows.start, 2), np.nan)
         parts = [absent if k is None else xy[k, rows] for k in (ego, subject, *neighbors)]
@@ -139,6 +142,7 @@ LEEDS = LeedsExtraction(
         dataset="leeds",
         situation="straight crossing of a stream of cars in a driving simulator",
         references=("COMMOTIONS urban driving in simulator study (UDISS), arXiv 2305.11909, 2023",),
+        revision=1,
     )
 )
 """Four agents: E, T, and the cars ahead of and behind E."""
