@@ -56,8 +56,9 @@ class Profile(BaseModel):
         description="Absent agents in 2D inputs: invented far away (near enough to act as neighbors in rounD) or NaN."
     )
     group_split: Literal["none", "additional"] = Field(
-        description="Whether presets add a split by target track or participant; random splits share drivers between "
-        "training and test."
+        description="Whether results are meant to come with a split by target track or participant as well; random "
+        "splits share drivers between training and test. It changes no cell: ask for it by 'participant' among the "
+        "splits of a specification, presets do not add it."
     )
     conditional_training: Literal["all", "training"] = Field(
         description="Samples the conditional path models learn from: all of a class, the test samples included, or the "

@@ -46,6 +46,8 @@ class LGapExtraction:
 
             D_C = -x_E - (w + l/2)          D_A = sign(y_T) sqrt(y_T² + dx²)
             dx  = min(y_T xdot_T / ydot_T, x_T + w/2): way along x still to go before y = 0
+
+        The first 0.05 s of a track take the direction of its first full window, in ``clean`` too.
         """
         ego, target = raw.xy[:, 0], raw.xy[:, 1]
         if profile.lgap_window == "samples":
