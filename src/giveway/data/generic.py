@@ -197,7 +197,7 @@ def _read(recording: Recording, mapping: Mapping, findings: Findings) -> tuple[S
         if name is not None:
             check_constant(grouping.apply(table.floats(name)), rows, name, findings)
     if names.kind is not None:
-        _check_kinds(grouping.apply(kinds), rows, names.kind, findings)
+        _check_kinds(kinds if grouping.order is None else kinds[grouping.order], rows, names.kind, findings)
     check_sizes(rows.size, path, line_of(grouping.first_rows), findings)
     return (rows, table) if findings.num_errors == before else None
 
