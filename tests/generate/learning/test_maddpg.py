@@ -167,7 +167,7 @@ def test_gradients_are_clipped_per_car():
 @pytest.mark.parametrize("centralized", [True, False])
 @pytest.mark.parametrize(("algorithm", "imitated"), [("maddpg", False), ("matd3", False), ("matd3", True)])
 def test_written_out_gradients_are_those_of_autograd(algorithm, centralized, shared, imitated):
-    ours = learner(algorithm=algorithm, centralized=centralized, shared_actor=shared, imitation=0.7)
+    ours = learner(algorithm=algorithm, centralized=centralized, shared_actor=shared, imitation=0.7, warm_steps=1)
     ours.updates = 1
     seen = {}
     ours.critic.descend = lambda: seen.update(critic=ours.critic.gradient.clone())
