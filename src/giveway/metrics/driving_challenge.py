@@ -323,7 +323,7 @@ class ChallengeScore:
         cases: number of cases, failed ones included.
         failed: runs that did not finish; scored worst or dropped, as the rules say, but always counted here.
         n_col: cases with a collision, as the rules count them.
-        n_col_any_pair: cases with a collision between any two cars.
+        n_col_any_pair: cases with a collision between any two cars that were checked.
         n_col_ego: cases in which the ego collided.
         n_col_at_fault: cases in which the ego collided and was at fault; None if nobody assessed it.
         no_progress_expected: cases left out of S_eff.
