@@ -141,6 +141,7 @@ def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_computed_again(
     assert path.read_bytes() == whole
     s3fs.S3FileSystem().pipe_file(f"{place.removeprefix('s3://')}/{path.relative_to(store.root)}", rotten)
     path.unlink()
+    (store.root / "index.parquet").unlink()  # times of objects are whole seconds: it may take the new one for the old
     with Mirror(place).working() as store:
         computed = run(cells(3), store=store, **options)  # type: ignore[arg-type]
     assert (computed.done, computed.skipped) == (1, 2)
