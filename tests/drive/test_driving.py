@@ -243,7 +243,7 @@ def test_a_case_whose_recording_changed_fails_and_the_others_go_on():
     assert isinstance(results[1], Drive)
     score = challenge_score(
         [
-            challenge_terms(failed_inputs(cases[0], results[0].reason)),
+            challenge_terms(failed_inputs(cases[0].id, results[0].reason)),
             challenge_terms(challenge_inputs(results[1].log)),
         ]
     )

@@ -81,7 +81,7 @@ def run(
 ) -> None:
     """Drive every case with every predictor and print the scores next to the recorded humans."""
     from giveway.drive.case_sets import open_cases
-    from giveway.drive.runs import reason_of, run_predictor, score_drives, write_summary
+    from giveway.drive.runs import run_predictor, score_drives, write_summary
     from giveway.metrics.driving_challenge import rules_called
     from giveway.models.motion import PREDICTOR_TRAINERS, make_predictor
     from giveway.planning import make_planner
@@ -136,7 +136,7 @@ def run(
                     predictor=model,
                     planner=driver,
                     out=out,
-                    failed={str(failure.cell.params["case"]): reason_of(failure) for failure in summary.failures},
+                    failed={str(failure.cell.params["case"]): failure.reason for failure in summary.failures},
                     driven=summary.done,
                     rules=rules,
                     seed=seed,

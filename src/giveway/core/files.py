@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from giveway.core.errors import UsageError
@@ -44,3 +45,24 @@ def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically."""
     with write_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Move a finished folder to its place.
+
+    An earlier one is moved aside, beside ``new`` under its name with ``.old``, and deleted only when the new one is in
+    its place; if that fails it comes back. A process that is killed leaves at least one of them whole.
+
+    Raises:
+        OSError: the folder cannot be moved.
+    """
+    aside = new.with_name(f"{new.name}.old")
+    with suppress(FileNotFoundError):
+        target.rename(aside)
+    try:
+        new.rename(target)
+    except BaseException:
+        if aside.exists():
+            aside.rename(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -31,7 +31,7 @@ import polars as pl
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
-from giveway.core.files import write_text
+from giveway.core.files import replace_folder, write_text
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
@@ -123,7 +123,7 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
             path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
             _flush(path)
             temporary.chmod(0o755)
-            _put_in_place(temporary, target)
+            replace_folder(temporary, target)
     except OSError as error:
         raise StoreError(
             "cannot write",
@@ -216,20 +216,6 @@ def _is_in_use(folder: Path) -> bool:
     finally:
         os.close(handle)
     return False
-
-
-def _put_in_place(new: Path, target: Path) -> None:
-    """Move a finished folder to its place; an earlier one is deleted only after that."""
-    old = new.with_name(f"{new.name}.old")
-    with suppress(FileNotFoundError):
-        target.rename(old)
-    try:
-        new.rename(target)
-    except OSError:
-        if old.exists():
-            old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:

@@ -82,12 +82,6 @@ def parameters_key(parameters: Mapping[str, Any]) -> str:
     return content_key(parameters)[:12]
 
 
-def reason_of(failure: FailedCell) -> str:
-    """Why a drive failed, in one line."""
-    first, _, _ = failure.message.partition("\n")
-    return f"{failure.error}: {first}"
-
-
 def log_folder(out: Path, cell: Cell) -> Path:
     """Where the log of a drive is kept."""
     return out / "logs" / str(cell.params["predictor"]) / f"{cell.params['case']}-{cell.key[:8]}"
@@ -233,7 +227,7 @@ def score_drives(
     without = _humans_of([case for case in cases if case.id in failed], source)
     for case in cases:
         if case.id in failed:
-            inputs.append(failed_inputs(case, failed[case.id]))
+            inputs.append(failed_inputs(case.id, failed[case.id]))
             human_inputs.append(without[case.id])
             continue
         log = read_log(log_folder(out, cells[case.id]))
@@ -263,7 +257,7 @@ def score_drives(
 def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, ChallengeInputs]:
     """How the recorded drivers drove cases that have no log; failed where the recording cannot be used."""
     return {
-        case.id: failed_inputs(case, drive.reason)
+        case.id: failed_inputs(case.id, drive.reason)
         if isinstance(drive, FailedDrive)
         else challenge_inputs(humans(drive.log))
         for case, drive in zip(cases, drive_cases(cases, source, predictor=None, everyone_replays=True), strict=True)

@@ -16,7 +16,7 @@ from giveway.metrics.driving_open_loop import displacement_errors
 from giveway.metrics.driving_realism import Realism, features_of, realism
 from giveway.metrics.driving_safety import Closeness, closeness
 from giveway.models.motion.protocol import FUTURE_STEPS
-from giveway.sim.cases import Case, Role
+from giveway.sim.cases import Role
 from giveway.sim.collisions import Collision
 from giveway.sim.logs import DriveLog
 
@@ -85,11 +85,11 @@ class DriveScore:
         return {name: value if math.isfinite(value) else math.nan for name, value in values.items()}
 
 
-def failed_inputs(case: Case, reason: str) -> ChallengeInputs:
+def failed_inputs(case_id: str, reason: str) -> ChallengeInputs:
     """Input of the challenge metric for a run that did not finish."""
     nothing = SpeedRecord(speed=np.zeros(0), present=np.zeros(0, dtype=np.bool_))
     return ChallengeInputs(
-        case_id=case.id, dt_s=0.1, ego=nothing, targets={}, progress_m=0.0, expected_progress_m=0.0, failed=reason
+        case_id=case_id, dt_s=0.1, ego=nothing, targets={}, progress_m=0.0, expected_progress_m=0.0, failed=reason
     )
 
 

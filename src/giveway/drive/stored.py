@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from giveway.core.errors import DataError
-from giveway.drive.runs import log_folder, parameters_key, reason_of
-from giveway.drive.scoring import DriveScore, score_log
-from giveway.metrics.driving_challenge import ChallengeInputs, SpeedRecord
+from giveway.drive.runs import log_folder, parameters_key
+from giveway.drive.scoring import DriveScore, failed_inputs, score_log
+from giveway.metrics.driving_challenge import ChallengeInputs
 from giveway.runs import Cell, FailedCell, Store
 from giveway.runs.store import STORE_FILE
 from giveway.sim.log_files import logs_below, read_log
@@ -92,7 +90,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
     for failure in _failures_below(folder.resolve()):
         run, case = _identity_of_cell(failure.cell), str(failure.cell.params["case"])
         if (run, case) not in places:
-            failed.setdefault(run, {})[case] = reason_of(failure)
+            failed.setdefault(run, {})[case] = failure.reason
     runs = sorted({*scores, *failed})
     counts = Counter(name for run in runs for name in run.names())
     return [
@@ -101,7 +99,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
             identity=run,
             inputs=(
                 *(score.challenge for score in scores.get(run, {}).values()),
-                *(_failed(case, reason) for case, reason in sorted(failed.get(run, {}).items())),
+                *(failed_inputs(case, reason) for case, reason in sorted(failed.get(run, {}).items())),
             ),
             more=tuple(score.measurements() for score in scores.get(run, {}).values()),
         )
@@ -141,10 +139,3 @@ def _failures_below(folder: Path) -> list[FailedCell]:
         for failure in Store(root).failures()
         if failure.cell.kind == "drive" and log_folder(root, failure.cell).is_relative_to(folder)
     ]
-
-
-def _failed(case: str, reason: str) -> ChallengeInputs:
-    nothing = SpeedRecord(speed=np.zeros(0), present=np.zeros(0, dtype=np.bool_))
-    return ChallengeInputs(
-        case_id=case, dt_s=0.1, ego=nothing, targets={}, progress_m=0.0, expected_progress_m=0.0, failed=reason
-    )

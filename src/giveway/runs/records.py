@@ -53,6 +53,11 @@ class FailedCell:
     traceback: str = ""
     attempts: int = 1
 
+    @property
+    def reason(self) -> str:
+        """Error and message in one line."""
+        return f"{self.error}: {self.message.partition(chr(10))[0]}"
+
 
 def encode_result(cell: Cell, result: CellResult) -> Encoded:
     """Bytes of a result; equal results give equal bytes."""

@@ -218,8 +218,7 @@ class _Session:
         running = next(iter(self.control.running.values()), None)
         problem = ""
         if outcome.failure is not None:
-            first = outcome.failure.message.splitlines()[0] if outcome.failure.message else ""
-            problem = f"{outcome.failure.cell.label()}: {outcome.failure.error}: {first}"
+            problem = f"{outcome.failure.cell.label()}: {outcome.failure.reason}"
         self.report.update(
             done=done,
             failed=failed,

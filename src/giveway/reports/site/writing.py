@@ -13,6 +13,7 @@ from pathlib import Path
 
 from giveway import __version__
 from giveway.core.errors import StoreError, UsageError
+from giveway.core.files import replace_folder
 from giveway.reports.player.page import static_text
 from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
 from giveway.reports.site.markup import render_page
@@ -53,13 +54,12 @@ def write_site(
     """
     out = out.resolve()
     require_replaceable(out)
-    name = f".{out.name}.{os.getpid()}.{secrets.token_hex(4)}"
-    work, aside = out.with_name(f"{name}.tmp"), out.with_name(f"{name}.old")
+    work = out.with_name(f".{out.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     say = progress or (lambda count, name: None)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         count = _write(work, sections, title, bibtex, say)
-        _put_in_place(work, out, aside)
+        replace_folder(work, out)
     except OSError as error:
         raise StoreError("the site cannot be written", where=out, found=error.strerror or error) from error
     finally:
@@ -97,20 +97,6 @@ def _names_of_site(folder: Path) -> set[str]:
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     return {MARKER, *TOP, *map(str, sections)}
-
-
-def _put_in_place(work: Path, out: Path, aside: Path) -> None:
-    """Exchange the folders; if the new one cannot be moved in, the old one comes back."""
-    if not out.exists():
-        work.rename(out)
-        return
-    out.rename(aside)
-    try:
-        work.rename(out)
-    except BaseException:
-        aside.rename(out)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write(work: Path, sections: Sequence[Section], title: str, bibtex: str, say: Progress) -> int:
