@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.floating[Any]]
+"""Always float64 where we make it; the stubs of numpy 2 know some results only as ``floating[Any]``."""
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 StrArray = NDArray[np.str_]

@@ -75,7 +75,7 @@ def footprints(tracks: Tracks, *, shrink_m: float = 0.0) -> Boxes:
         shrink_m: taken from length, width and diameter, which stop at zero; against touching boxes of noisy tracks.
     """
     vulnerable = np.isin(tracks.kind, VULNERABLE)
-    known = (tracks.size > 0).all(axis=1)
+    known: BoolArray = np.asarray((tracks.size > 0).all(axis=1))
     size = np.where(known[:, None], tracks.size, VEHICLE_SIZE_M)
     size = np.where((~known & vulnerable)[:, None], VULNERABLE_DIAMETER_M, size)
     is_disc = np.isnan(tracks.heading) | (~known & vulnerable)[:, None]

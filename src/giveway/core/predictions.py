@@ -92,7 +92,8 @@ def check_prediction(prediction: Prediction, inputs: GapInputs, kind: OutputKind
     if isinstance(prediction, TimeDistribution):
         _check_shape(model, "quantile_s", prediction.quantile_s, (n, len(QUANTILES)))
         missing = np.isnan(prediction.quantile_s)
-        broken = (missing.any(axis=1) & ~missing.all(axis=1)) | (np.diff(prediction.quantile_s, axis=1) < 0).any(axis=1)
+        decreasing = (np.diff(prediction.quantile_s, axis=1) < 0).any(axis=1)
+        broken = np.asarray((missing.any(axis=1) & ~missing.all(axis=1)) | decreasing)
         _check_none(model, "returned quantiles that decrease or are partly NaN", broken, prediction.quantile_s, inputs)
 
 

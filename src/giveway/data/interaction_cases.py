@@ -149,7 +149,7 @@ def _read(recording: Recording, findings: Findings) -> CaseRows | None:
 def _take(rows: StateRows, agents: IntArray) -> StateRows:
     """Some agents of a table of rows."""
     offsets = rows.grouping.offsets
-    index = np.concatenate([np.arange(offsets[a], offsets[a + 1]) for a in agents.tolist()])
+    index = np.concatenate([np.arange(int(offsets[a]), int(offsets[a + 1])) for a in agents.tolist()])
     lengths = (offsets[1:] - offsets[:-1])[agents]
     return StateRows(
         file=rows.file,

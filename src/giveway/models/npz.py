@@ -24,7 +24,7 @@ def save_arrays(folder: Path, *, kind: str, arrays: Mapping[str, AnyArray]) -> N
     if objects:
         raise ValueError(f"only plain numbers and text can be saved, not {objects}")
     with write_atomically(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez(file, **plain)
+        np.savez(file, allow_pickle=False, **plain)
     write_text(folder / FACTS, json.dumps({"model": kind, "format": 1}) + "\n")
 
 

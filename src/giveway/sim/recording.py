@@ -60,7 +60,7 @@ class PredictionLog:
                     events.append(LogEvent(tick=int(tick[row]), kind="fallback", car=car, text=answer.reasons[row]))
         if not ticks:
             return None, events
-        modes = max(int((w > 0).any(axis=0).nonzero()[0].max()) + 1 for w in weights)
+        modes = max(int(np.flatnonzero((w > 0).any(axis=0)).max()) + 1 for w in weights)
         used = [_to_modes(s, w, modes) for s, w in zip(states, weights, strict=True)]
         all_states = np.concatenate([s for s, _ in used])
         weight = np.concatenate([w for _, w in used])

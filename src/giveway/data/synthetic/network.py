@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.data.synthetic.paths import STEP_M, Path
@@ -76,7 +76,7 @@ def build_network(
     size = max(int(path.length_m / TABLE_M) for path in paths) + 2
     points = [path.xy[:: round(TABLE_M / STEP_M)] for path in paths]
     headings = [path.heading[:: round(TABLE_M / STEP_M)] for path in paths]
-    trees = [cKDTree(path.xy) for path in paths]
+    trees = [KDTree(path.xy) for path in paths]
     projection = np.full((count, count, size), np.nan)
     zone_in, zone_out, other_in, other_out = (np.full((count, count), np.nan) for _ in range(4))
     merges = np.zeros((count, count), bool)
@@ -84,11 +84,11 @@ def build_network(
         for q in range(count):
             apart, nearest = trees[p].query(points[q])
             turned = np.cos(paths[p].heading[nearest] - headings[q])
-            along = (apart < SAME_LANE_M) & (turned > np.cos(SAME_WAY_RAD)) & _inside(nearest, paths[p])
+            along = (apart < SAME_LANE_M) & (turned > np.cos(SAME_WAY_RAD)) & _inside(np.asarray(nearest), paths[p])
             projection[p, q, : along.size] = np.where(along, nearest * STEP_M, np.nan)
             if p != q:
                 back, there = trees[q].query(points[p])
-                close = (back < ZONE_M) & _inside(there, paths[q])
+                close = (back < ZONE_M) & _inside(np.asarray(there), paths[q])
                 zone_in[p, q], zone_out[p, q], zone = _zone(close)
                 first, last = (bound * round(TABLE_M / STEP_M) for bound in (zone.start, zone.stop))
                 mirrored = (apart < ZONE_M) & (nearest >= first) & (nearest <= last)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.models.commotions.config import Configuration, StepCount
 from giveway.models.commotions.parameters import BASE_SPEED_MPS, DT_S, VEHICLE_LENGTH_M
@@ -133,7 +133,7 @@ def content_keys(rows: FloatArray) -> UintArray:
 
     Equal rows are told apart by how many of them came before.
     """
-    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64).reshape(rows.shape)
+    bits: AnyArray = np.ascontiguousarray(rows + 0.0).view(np.uint64).reshape(rows.shape)
     key = np.zeros(rows.shape[0], dtype=np.uint64)
     for column in range(bits.shape[1]):
         key = mix(key ^ bits[:, column])
@@ -168,7 +168,7 @@ def _array(value: ArrayLike, name: str, ndim: int, *, infinite: bool = False) ->
             hint="(N, 2): the last two input instants" if ndim == 2 else "(N,)",
         )
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
-    bad = bad.any(axis=1) if ndim == 2 else bad
+    bad = np.asarray(bad.any(axis=1)) if ndim == 2 else bad
     _refuse(bad, array, name, f"{name} is not finite", "drop samples with missing distances")
     return array
 

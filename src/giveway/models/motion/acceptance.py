@@ -106,10 +106,10 @@ def row_faults(states: FloatArray, probability: FloatArray) -> tuple[str, ...]:
     usable = (np.abs(states) <= LARGEST).all() and (probability >= 0).all()
     if usable and (np.abs(summed - 1.0) < PROBABILITY_TOLERANCE).all():
         return ("",) * states.shape[0]
-    bad_number = ~np.isfinite(states).all(axis=(1, 2, 3)) | ~np.isfinite(probability).all(axis=1)
+    bad_number = np.asarray(~np.isfinite(states).all(axis=(1, 2, 3)) | ~np.isfinite(probability).all(axis=1))
     with np.errstate(invalid="ignore"):
-        negative = (probability < 0).any(axis=1)
-        far = (np.abs(states) > LARGEST).any(axis=(1, 2, 3))
+        negative = np.asarray((probability < 0).any(axis=1))
+        far = np.asarray((np.abs(states) > LARGEST).any(axis=(1, 2, 3)))
         off = np.abs(summed - 1.0) >= PROBABILITY_TOLERANCE
     reasons: list[str] = []
     for row in range(states.shape[0]):

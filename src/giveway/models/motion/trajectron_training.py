@@ -120,7 +120,7 @@ def _training_set(windows: MotionWindows, config: TrajectronConfig) -> TrainingS
         raise PredictionError(
             "a training window has positions that are not finite",
             where=f"window {int(np.flatnonzero(broken)[0])}",
-            found=f"{int(broken.sum())} such windows of {len(broken)}",
+            found=f"{int(broken.sum())} such windows of {windows.history.shape[0]}",
             hint="cut windows where the car is observed throughout",
         )
     features = motion_features(windows.history, windows.others, None, config)

@@ -68,7 +68,7 @@ def motion_states(xy: FloatArray, dt_s: float) -> FloatArray:
     Returns:
         (..., n, 8) x, y, vx, vy, ax, ay, heading, heading rate; NaN where absent.
     """
-    observed = ~np.isnan(xy).any(axis=-1)
+    observed: BoolArray = np.asarray(~np.isnan(xy).any(axis=-1))
     velocity = backward_difference(xy, observed, dt_s)
     acceleration = backward_difference(velocity, observed, dt_s)
     heading = np.where(observed, np.arctan2(velocity[..., 1], velocity[..., 0]), np.nan)
@@ -125,7 +125,7 @@ def build_features(inputs: GapInputs, config: TrajectronConfig) -> Features:
     vulnerable = inputs.role_is_vulnerable[None, :]
     sums = np.nan_to_num(states) / scale
     node = sums[:, 1]
-    observed = ~np.isnan(target).any(axis=-1)
+    observed: BoolArray = np.asarray(~np.isnan(target).any(axis=-1))
     # Only the unbroken run that ends at t_0 counts as the history of T.
     length = np.where(observed.all(axis=1), observed.shape[1], observed[:, ::-1].argmin(axis=1))
     steps = np.arange(observed.shape[1])
@@ -155,7 +155,7 @@ def count_fallbacks(inputs: GapInputs) -> dict[str, int]:
     ``ego_missing``: the frame of a standing T has no direction to E and keeps that of the samples;
     ``neighbor_seen_once``: that neighbor is taken to stand; ``zero_horizon``: no position is predicted.
     """
-    seen = ~np.isnan(inputs.xy).any(axis=-1)
+    seen: BoolArray = np.asarray(~np.isnan(inputs.xy).any(axis=-1))
     target = seen[:, 1]
     counts = {
         "target_seen_once": target[:, -1] & (target.sum(axis=1) == 1),

@@ -238,7 +238,7 @@ def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
         xy=xy,
         heading=np.full(xy.shape[:2], np.nan),
         velocity=velocity,
-        observed=np.isfinite(xy).all(axis=-1),
+        observed=np.asarray(np.isfinite(xy).all(axis=-1)),
         size=np.full((len(raw.roles), 2), np.nan),
         kind=kinds,
         ids=np.array(raw.roles),

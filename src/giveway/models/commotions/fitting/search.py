@@ -175,4 +175,4 @@ def initial_points(num: int, seed: int) -> FloatArray:
     from scipy.stats import qmc
 
     power = max(1, int(np.ceil(np.log2(max(num, 2)))))
-    return qmc.Sobol(NUM_PARAMETERS, scramble=True, seed=seed).random_base2(power)[:num]
+    return qmc.Sobol(NUM_PARAMETERS, scramble=True, rng=seed).random_base2(power)[:num]

@@ -51,7 +51,7 @@ class Behaviors:
     @property
     def constant(self) -> BoolArray:
         """(B,) neither order is valid: the other keeps its speed."""
-        return ~self.valid.any(axis=1)
+        return np.asarray(~self.valid.any(axis=1))
 
 
 def solve(
