@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core import grid
+from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.frames import wrap_angle
 from giveway.core.maps.lanes import Lane, LaneMap
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
@@ -35,7 +37,9 @@ def cut(scene: Scene, window: Window, style: ClipStyle) -> ClipScene:
     """The window at the rate of the study, ego first, rated vehicle second, starting at 0 s.
 
     Every condition passes through the same resampling, so that a simulation step or a camera rate cannot be seen.
-    Agents that are never within view are left out.
+    Positions are relative to the ego at its first instant and lie on the grid of :mod:`giveway.core.grid`: all
+    arithmetic is on integers, so the same motion anywhere on earth gives the same clip on every machine. Agents that
+    are never within view are left out.
 
     Args:
         scene: recording or log.
@@ -45,15 +49,15 @@ def cut(scene: Scene, window: Window, style: ClipStyle) -> ClipScene:
     part = scene.tracks.between(window.start, window.stop)
     order = [window.ego, window.rated, *(i for i in range(part.num_agents) if i not in (window.ego, window.rated))]
     part = part.select(np.array(order, dtype=np.int64))
-    count = round(style.duration_s * style.rate_hz) + 1
-    resampled = _resample(part, part.time_s[0] + np.arange(count) / style.rate_hz)
+    origin = _origin(part)
+    resampled = _resample(part, origin, round(style.duration_s * style.rate_hz) + 1, style.rate_hz)
     reach = style.span_m * 0.75 + VIEW_MARGIN_M
     distance = np.hypot(*np.moveaxis(resampled.xy - resampled.xy[0], -1, 0))
     near = (distance < reach) & resampled.observed
     keep = near.any(axis=1)
     keep[:2] = True
     shown = resampled.select(keep)
-    road = None if scene.road is None else _crop(scene.road, shown.xy[0], reach)
+    road = None if scene.road is None else _crop(_relative(scene.road, origin), shown.xy[0], reach)
     return ClipScene(tracks=shown, road=road)
 
 
@@ -92,37 +96,72 @@ def clip_id(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:24]
 
 
-def _resample(tracks: Tracks, time_s: FloatArray) -> Tracks:
-    """Linear interpolation between neighboring instants that are both observed; never across a gap."""
-    right = np.clip(np.searchsorted(tracks.time_s, time_s - 1e-9), 1, tracks.num_instants - 1)
+def _origin(part: Tracks) -> FloatArray:
+    """(2,) grid position of the ego where it is first seen; of anybody if it never is."""
+    for row in range(part.num_agents):
+        seen = np.flatnonzero(part.observed[row])
+        if seen.size:
+            return grid.snapped(part.xy[row, seen[0]], grid.STEPS_PER_M)
+    return np.zeros(2)
+
+
+def _resample(tracks: Tracks, origin: FloatArray, count: int, rate_hz: float) -> Tracks:
+    """Linear interpolation between neighboring instants that are both observed; never across a gap.
+
+    ::
+
+        x = (x0 (t1 - t) + x1 (t - t0)) / (t1 - t0)        whole numbers, rounded once, ties to even
+    """
+    known = grid.steps(tracks.time_s, grid.STEPS_PER_S)
+    at = known[0] + grid.steps(np.arange(count) / rate_hz, grid.STEPS_PER_S)
+    right = np.clip(np.searchsorted(known, at), 1, tracks.num_instants - 1)
     left = right - 1
-    share = np.clip((time_s - tracks.time_s[left]) / (tracks.time_s[right] - tracks.time_s[left]), 0.0, 1.0)
-    at_left, at_right = share < 1e-6, share > 1 - 1e-6
+    span = known[right] - known[left]
+    past = np.clip(at - known[left], 0, span)
+    at_left, at_right = past == 0, past == span
     observed = np.where(
         at_left,
         tracks.observed[:, left],
         np.where(at_right, tracks.observed[:, right], tracks.observed[:, left] & tracks.observed[:, right]),
     )
-    w = share[None, :]
 
-    def blend(values: FloatArray) -> FloatArray:
-        weight = w[..., None] if values.ndim == 3 else w
-        # A weight of exactly zero must not let a NaN of the other side through.
-        a, b = values[:, left], values[:, right]
-        mixed = np.where(weight <= 1e-6, a, np.where(weight >= 1 - 1e-6, b, a + weight * (b - a)))
-        return np.where(observed[..., None] if values.ndim == 3 else observed, mixed, np.nan)
+    def blend(start: IntArray, change: IntArray) -> FloatArray:
+        """Whole steps, as float64: the start plus its share of the change."""
+        shape = (-1, 1) if start.ndim == 3 else (-1,)
+        return grid.divided(start * span.reshape(shape) + change * past.reshape(shape), span.reshape(shape)) * 1.0
 
-    turn = tracks.heading[:, right] - tracks.heading[:, left]
-    turn = (turn + np.pi) % (2 * np.pi) - np.pi
-    start = tracks.heading[:, left]
-    heading = np.where(at_left, start, np.where(at_right, tracks.heading[:, right], start + w * turn))
+    place = grid.snapped(tracks.xy, grid.STEPS_PER_M) - origin
+    place = np.where(tracks.observed[..., None], place, 0.0).astype(np.int64)
+    xy = blend(place[:, left], place[:, right] - place[:, left]) / grid.STEPS_PER_M
+    turn = wrap_angle(tracks.heading[:, right] - tracks.heading[:, left])
+    turn = np.where(at_left, 0.0, turn)  # an unknown heading on the other side does not matter
+    heading = blend(grid.steps(tracks.heading[:, left], grid.STEPS_PER_RAD), grid.steps(turn, grid.STEPS_PER_RAD))
+    heading = np.where(np.isnan(tracks.heading[:, left] + turn), np.nan, heading / grid.STEPS_PER_RAD)
+    share = (past / span)[:, None]
+    before, after = tracks.velocity[:, left], tracks.velocity[:, right]
+    # A weight of exactly zero must not let a NaN of the other side through.
+    velocity = np.where(share == 0, before, np.where(share == 1, after, before + share * (after - before)))
     return replace(
         tracks,
-        time_s=time_s - time_s[0],
-        xy=blend(tracks.xy),
-        velocity=blend(tracks.velocity),
+        time_s=np.arange(count) / rate_hz,
+        xy=np.where(observed[..., None], xy, np.nan),
+        velocity=np.where(observed[..., None], velocity, np.nan),
         heading=np.where(observed, heading, np.nan),
         observed=observed,
+    )
+
+
+def _relative(road: LaneMap, origin: FloatArray) -> LaneMap:
+    """The same road on the grid, relative to a grid position."""
+
+    def moved(points: FloatArray) -> FloatArray:
+        return (grid.snapped(points, grid.STEPS_PER_M) - origin) / grid.STEPS_PER_M
+
+    return replace(
+        road,
+        lanes={key: replace(lane, left=moved(lane.left), right=moved(lane.right)) for key, lane in road.lanes.items()},
+        lines=tuple(replace(line, points=moved(line.points)) for line in road.lines),
+        keepouts=tuple(moved(area) for area in road.keepouts),
     )
 
 

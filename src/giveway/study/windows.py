@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core import grid
+from giveway.core.arrays import FloatArray
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 
@@ -99,7 +101,7 @@ def _declared(scene: Scene, length: int) -> Window | None:
     else:
         start = 0
     if rated is not None:
-        distance = np.hypot(*(tracks.xy[ego, start : start + length] - tracks.xy[rated, start : start + length]).T)
+        distance = _apart(tracks, ego, rated)[start : start + length]
         nearest = float(np.nanmin(distance)) if np.isfinite(distance).any() else float("inf")
         return Window(start=start, stop=start + length, ego=ego, rated=rated, nearest_m=nearest)
     with_ego = [w for w in _encounters(tracks, start, start + length) if w.ego == ego]
@@ -113,9 +115,15 @@ def _around_nearest(tracks: Tracks, ego: int, rated: int, length: int) -> int | 
     starts = np.flatnonzero(count == length)
     if starts.size == 0:
         return None
-    distance = np.hypot(*(tracks.xy[ego] - tracks.xy[rated]).T)
+    distance = _apart(tracks, ego, rated)
     nearest = int(np.nanargmin(distance))
     return int(starts[np.abs(starts + length // 2 - nearest).argmin()])
+
+
+def _apart(tracks: Tracks, one: int, two: int) -> FloatArray:
+    """(T,) distance of two centers [m], the same wherever on earth they are."""
+    place = grid.snapped(tracks.xy[[one, two]], grid.STEPS_PER_M)
+    return np.hypot(*(place[0] - place[1]).T) / grid.STEPS_PER_M
 
 
 def _encounters(tracks: Tracks, start: int, stop: int) -> list[Window]:
@@ -125,12 +133,12 @@ def _encounters(tracks: Tracks, start: int, stop: int) -> list[Window]:
     if rows.size < 2:
         return []
     every = max(1, round(1 / COMPARE_RATE_HZ / tracks.dt_s))
-    xy = tracks.xy[rows, start:stop:every]
-    path = np.hypot(*np.moveaxis(np.diff(xy, axis=1), -1, 0)).sum(axis=1)
+    xy = grid.snapped(tracks.xy[rows, start:stop:every], grid.STEPS_PER_M)  # differences are exact: no ties by place
+    path = np.hypot(*np.moveaxis(np.diff(xy, axis=1), -1, 0)).sum(axis=1) / grid.STEPS_PER_M
     rows, xy = rows[path >= MIN_PATH_M], xy[path >= MIN_PATH_M]
     if rows.size < 2:
         return []
-    between = np.hypot(*np.moveaxis(xy[:, None] - xy[None, :], -1, 0)).min(axis=2)
+    between = np.hypot(*np.moveaxis(xy[:, None] - xy[None, :], -1, 0)).min(axis=2) / grid.STEPS_PER_M
     np.fill_diagonal(between, np.inf)
     partner = between.argmin(axis=1)
     nearest = between[np.arange(rows.size), partner]

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core import elementary, grid
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
@@ -22,6 +23,8 @@ FORMAT = "giveway-replay"
 VERSION = 1
 POSITION_UNIT_M = 0.01
 ANGLE_UNIT_RAD = 0.001
+POSITION_STEPS, ANGLE_STEPS = 100, 100
+"""Grid steps per unit of the document: 0.1 mm to 1 cm, 10 µrad to 1 mrad."""
 DEFAULT_SIZE_M = {True: (0.8, 0.8), False: (4.5, 1.8)}
 """Drawn size where the source gives none: vulnerable road users, vehicles."""
 
@@ -99,7 +102,9 @@ def replay_document(
         raise ValueError(f"no instants between {start} and {stop} of {scene.tracks.num_instants}")
     shown = _thin(scene.tracks, window)
     present = np.flatnonzero(shown.observed.any(axis=1))
-    origin = _origin(shown)
+    center = np.flatnonzero(shown.ids == ego) if ego is not None else present
+    center = center if center.size and center[0] in present else present
+    origin = _origin(shown, int(center[0])) if present.size else np.zeros(2)
     colors = dict(roles or {})
     if ego is not None:
         colors.setdefault(ego, "ego")
@@ -108,11 +113,11 @@ def replay_document(
         "format": FORMAT,
         "version": VERSION,
         "title": title,
-        "origin": [float(v) for v in origin],
+        "origin": [float(v) / grid.STEPS_PER_M for v in origin],
         "unit": POSITION_UNIT_M,
         "angleUnit": ANGLE_UNIT_RAD,
         "start": float(time_s[0]),
-        "dt": float(np.median(np.diff(time_s))) if time_s.size > 1 else 0.1,
+        "dt": _spacing(time_s),
         "frames": int(time_s.size),
         "ego": ego,
         "agents": agents,
@@ -135,14 +140,24 @@ def _thin(tracks: Tracks, window: slice) -> Tracks:
     )
 
 
-def _origin(tracks: Tracks) -> FloatArray:
-    xy = tracks.xy[tracks.observed]
-    return np.zeros(2) if xy.size == 0 else np.floor(np.median(xy, axis=0))
+def _origin(tracks: Tracks, first: int) -> FloatArray:
+    """(2,) grid position of one agent where it is first seen.
+
+    A mean or median of floats would do as well for looking at, but rounding it makes every coordinate of the document
+    jump when its last bit changes.
+    """
+    return grid.snapped(tracks.xy[first, tracks.observed[first].argmax()], grid.STEPS_PER_M)
 
 
-def _delta(values: FloatArray, unit: float) -> list[int]:
-    """Integers in ``unit``: the first value, then differences."""
-    whole: IntArray = np.round(values / unit).astype(np.int64)
+def _spacing(time_s: FloatArray) -> float:
+    """Median time between two instants [s], on the grid; 0.1 if there is only one."""
+    between = np.sort(np.diff(grid.steps(time_s, grid.STEPS_PER_S)))
+    return int(between[between.size // 2]) / grid.STEPS_PER_S if between.size else 0.1
+
+
+def _delta(steps: FloatArray, steps_per_unit: int) -> list[int]:
+    """Whole grid steps as integers in a coarser unit, ties to even: the first value, then differences."""
+    whole = grid.divided(steps, steps_per_unit)
     return [int(v) for v in np.diff(whole, prepend=0)]
 
 
@@ -156,7 +171,7 @@ def _heading(tracks: Tracks, row: int, part: slice) -> FloatArray:
     """Heading for drawing: as given, else the direction of motion, else the last known; 0 if never known."""
     velocity = tracks.velocity[row, part]
     moving = np.hypot(velocity[:, 0], velocity[:, 1]) > 0.3
-    from_motion = np.where(moving, np.arctan2(velocity[:, 1], velocity[:, 0]), np.nan)
+    from_motion = np.where(moving, elementary.arctan2(velocity[:, 1], velocity[:, 0]), np.nan)
     heading = np.where(np.isnan(tracks.heading[row, part]), from_motion, tracks.heading[row, part])
     known = ~np.isnan(heading)
     if not known.any():
@@ -175,13 +190,13 @@ def _agent(
     segments: list[dict[str, Any]] = []
     for begin, end in _segments(tracks.observed[row]):
         part = slice(begin, end)
-        xy = tracks.xy[row, part] - origin
+        xy = grid.snapped(tracks.xy[row, part], grid.STEPS_PER_M) - origin
         segments.append(
             {
                 "start": begin,
-                "x": _delta(xy[:, 0], POSITION_UNIT_M),
-                "y": _delta(xy[:, 1], POSITION_UNIT_M),
-                "h": _delta(_heading(tracks, row, part), ANGLE_UNIT_RAD),
+                "x": _delta(xy[:, 0], POSITION_STEPS),
+                "y": _delta(xy[:, 1], POSITION_STEPS),
+                "h": _delta(grid.snapped(_heading(tracks, row, part), grid.STEPS_PER_RAD), ANGLE_STEPS),
             }
         )
     return {
@@ -197,10 +212,8 @@ def _agent(
 
 
 def _points(points: FloatArray, origin: FloatArray) -> dict[str, list[int]]:
-    return {
-        "x": _delta(points[:, 0] - origin[0], POSITION_UNIT_M),
-        "y": _delta(points[:, 1] - origin[1], POSITION_UNIT_M),
-    }
+    xy = grid.snapped(points, grid.STEPS_PER_M) - origin
+    return {"x": _delta(xy[:, 0], POSITION_STEPS), "y": _delta(xy[:, 1], POSITION_STEPS)}
 
 
 def _map(road: LaneMap, origin: FloatArray) -> dict[str, Any]:
