@@ -35,6 +35,12 @@ def wrap_angle(angle: ArrayLike) -> FloatArray:
     return np.where((values >= -np.pi) & (values < np.pi), values, wrapped)
 
 
+def rotated(xy: FloatArray, angle_rad: float) -> FloatArray:
+    """(..., 2) points or vectors turned counter-clockwise around the origin; never through BLAS, whose sums differ."""
+    cos, sin = np.cos(angle_rad), np.sin(angle_rad)
+    return np.stack([cos * xy[..., 0] - sin * xy[..., 1], sin * xy[..., 0] + cos * xy[..., 1]], axis=-1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pose:
     """One pose, or an array of them.

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from giveway.core import _polyline_kernels
+from giveway.core import _polyline_kernels, elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import DataError
 from giveway.core.frames import wrap_angle
@@ -217,7 +217,7 @@ def _without_repeats(chain: FloatArray) -> FloatArray:
 
 def _vertex_heading(step: FloatArray) -> FloatArray:
     """Half the turn at each corner belongs to either side; a full reversal turns left."""
-    heading = np.arctan2(step[:, 1], step[:, 0])
+    heading = elementary.arctan2(step[:, 1], step[:, 0])
     turn = wrap_angle(np.diff(heading))
     unwrapped = heading[0] + np.concatenate([[0.0], np.cumsum(turn)])
     return np.concatenate([unwrapped[:1], unwrapped[:-1] + 0.5 * turn, unwrapped[-1:]])

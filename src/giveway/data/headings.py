@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 
 MIN_SPEED_FOR_HEADING_MPS = 0.5
@@ -26,6 +27,6 @@ def heading_from_velocity(velocity: FloatArray, observed: BoolArray) -> FloatArr
     moving = observed & (speed > MIN_SPEED_FOR_HEADING_MPS)
     instants = np.arange(observed.shape[1])
     latest = np.maximum.accumulate(np.where(moving, instants, -1), axis=1)
-    direction = np.arctan2(velocity[..., 1], velocity[..., 0])
+    direction = elementary.arctan2(velocity[..., 1], velocity[..., 0])
     held = np.take_along_axis(direction, np.maximum(latest, 0), axis=1)
     return np.where(observed & (latest >= 0), held, np.nan)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import wrap_angle
 from giveway.core.tracks import AgentKind, Tracks
@@ -108,7 +109,7 @@ def traces_of(tracks: Tracks) -> list[Trace]:
             Trace(
                 row=row,
                 xy=points,
-                heading=np.unwrap(np.arctan2(way[:, 1], way[:, 0])),
+                heading=np.unwrap(elementary.arctan2(way[:, 1], way[:, 0])),
                 time_s=np.interp(at, arc, tracks.time_s[seen]),
                 length_m=float(length) if length > 0 else 4.5,
             )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
@@ -59,7 +60,7 @@ def fit_prior(scenes: Iterable[Scene]) -> dict[str, Any]:
         known = values[:, v][np.isfinite(values[:, v])]
         width = (high - low) / BINS
         counts = np.bincount(np.clip(((known - low) / width).astype(int), 0, BINS - 1), minlength=BINS) + 1.0
-        table = np.log(counts / counts.sum() / width)
+        table = elementary.log(counts / counts.sum() / width)
         at = np.clip(np.floor((np.nan_to_num(values[:, v], posinf=0.0) - low) / width).astype(int), 0, BINS - 1)
         density = table[at]
         if v == len(RANGES) - 1:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
@@ -46,7 +47,7 @@ def brier(truth: GapTruth, prediction: Prediction) -> FloatArray:
 def log_loss(truth: GapTruth, prediction: Prediction) -> FloatArray:
     """Negative log likelihood of the label, per sample; at most 36 for a certain and wrong prediction."""
     p = np.clip(probability_of(prediction, truth), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    return -np.where(truth.accepted, np.log(p), np.log1p(-p))
+    return -np.where(truth.accepted, elementary.log(p), elementary.log1p(-p))
 
 
 @score_metric(

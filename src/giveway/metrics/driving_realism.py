@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.boxes import nearest_agents
 from giveway.core.tracks import Tracks
@@ -113,7 +114,7 @@ def likelihood(simulated: FloatArray, recorded: FloatArray, feature: Feature) ->
 
     counts = np.bincount(bins(simulated), minlength=feature.bins) + SMOOTHING
     probability = counts / counts.sum()
-    return float(np.exp(np.log(probability[bins(recorded)]).mean()))
+    return float(elementary.exp(elementary.log(probability[bins(recorded)]).mean()))
 
 
 def realism(simulated: Sequence[Sequence[dict[str, FloatArray]]], recorded: Sequence[dict[str, FloatArray]]) -> Realism:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
@@ -75,5 +76,5 @@ def kernel_log_density(paths: FloatArray, xy: FloatArray) -> FloatArray:
         + var_x[:, None] * delta[..., 1] ** 2
     ) / det[:, None]
     least = quadratic.min(axis=1)
-    total = np.log(np.exp(-0.5 * (quadratic - least[:, None])).mean(axis=1))
-    return total - 0.5 * least - 0.5 * np.log(det) - math.log(2 * math.pi)
+    total = elementary.log(elementary.exp(-0.5 * (quadratic - least[:, None])).mean(axis=1))
+    return total - 0.5 * least - 0.5 * elementary.log(det) - math.log(2 * math.pi)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core import elementary
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import QUANTILES, OutputKind, TimeDistribution
 from giveway.core.samples import GapInputs, GapSamples
 from giveway.models.logistic_regression import require_both_classes
+from giveway.models.newton import stationary
 from giveway.models.npz import load_arrays, save_arrays
 from giveway.models.protocol import PredictorInfo
 
@@ -41,7 +43,7 @@ class FittedDriftDiffusion:
 
     def predict(self, inputs: GapInputs, rng: np.random.Generator) -> TimeDistribution:
         """P(bound reached before the horizon) and the deciles of the time given that; draws nothing."""
-        drift = _design(_features(inputs), self.mean, self.scale) @ self.weight
+        drift = _drift(_design(_features(inputs), self.mean, self.scale), self.weight)
         thinking = np.maximum(inputs.num_predict * inputs.dt_s - self.non_decision_s, 0.0)
         reached = first_passage_cdf(thinking, drift, self.bound)
         quantiles = _quantiles(thinking, drift, self.bound, reached) + self.non_decision_s
@@ -100,21 +102,17 @@ class DriftDiffusion:
         horizon = samples.inputs.num_predict * samples.inputs.dt_s
         accepted, t_accept = samples.truth.accepted, samples.truth.t_accept_s
 
-        def loss(parameters: FloatArray) -> float:
-            weight, bound, shift = _unpack(parameters)
-            drift = design @ weight
-            late = np.maximum(horizon - shift, 0.0)
-            density = first_passage_density(np.maximum(t_accept - shift, 0.0), drift, bound)
-            likelihood = np.where(
-                accepted,
-                (1 - LAPSE) * density + LAPSE / 2 / np.maximum(horizon, samples.inputs.dt_s),
-                (1 - LAPSE) * (1 - first_passage_cdf(late, drift, bound)) + LAPSE / 2,
-            )
-            return float(-np.log(likelihood).mean() + RIDGE * (weight[1:] ** 2).sum())
-
+        problem = _Problem(
+            design=design,
+            accepted=accepted,
+            t_accept=t_accept,
+            horizon=horizon,
+            floor=LAPSE / 2 / np.maximum(horizon, samples.inputs.dt_s),
+        )
         start = np.concatenate([np.zeros(design.shape[1]), [0.5, 0.0]])
-        best = minimize(loss, start, method="L-BFGS-B", bounds=[(-20, 20)] * design.shape[1] + [(-3, 4), (-6, 6)])
-        weight, bound, shift = _unpack(best.x)
+        bounds = np.array([(-20.0, 20.0)] * design.shape[1] + [(-3.0, 4.0), (-6.0, 6.0)])
+        best = minimize(problem.loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+        weight, bound, shift = _unpack(stationary(problem.loss, best.x, bounds))
         return FittedDriftDiffusion(
             info=self.info, mean=mean, scale=scale, weight=weight, bound=bound, non_decision_s=shift
         )
@@ -133,21 +131,78 @@ class DriftDiffusion:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    """The likelihood of one training set; attributes as in :meth:`DriftDiffusion.fit`, (N, F + 1) and (N,)."""
+
+    design: FloatArray
+    accepted: BoolArray
+    t_accept: FloatArray
+    horizon: FloatArray
+    floor: FloatArray
+
+    def loss(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Mean negative log likelihood with ridge, and its gradient.
+
+        With x = b - mu t, R = exp(2 mu b) Phi(-(mu t + b) / sqrt(t)) and f the density::
+
+            f_mu = f x    f_b = f (1/b - x/t)                    f_t = f (-1.5/t + x mu/t + x²/(2 t²))
+            F_mu = 2 b R  F_b = 2 mu R - 2 phi((mu t - b)/sqrt(t)) / sqrt(t)               F_t = f
+        """
+        weight, bound, shift = _unpack(parameters)
+        drift = _drift(self.design, weight)
+        entered = self.accepted
+        t = np.where(entered, self.t_accept, self.horizon) - shift
+        alive = t > 0
+        t = np.where(alive, t, 1.0)
+        x = bound - drift * t
+        density = first_passage_density(t, drift, bound)
+        reached = first_passage_cdf(t, drift, bound)
+        again = _reflected(t, drift, bound)
+        slope = elementary.exp(-(x**2) / (2 * t)) * np.sqrt(2 / (np.pi * t))
+        by_drift = np.where(entered, density * x, -2 * bound * again)
+        by_bound = np.where(entered, density * (1 / bound - x / t), slope - 2 * drift * again)
+        by_time = np.where(entered, density * (-1.5 / t + x * drift / t + x**2 / (2 * t**2)), -density)
+        value = np.where(entered, density, 1 - reached)
+        value = np.where(alive, value, np.where(entered, 0.0, 1.0))
+        likelihood = (1 - LAPSE) * value + np.where(entered, self.floor, LAPSE / 2)
+        factor = -(1 - LAPSE) * alive / (likelihood * len(t))
+        gradient = np.concatenate(
+            [
+                (self.design * (factor * by_drift)[:, None]).sum(axis=0),
+                [(factor * by_bound).sum() * bound],
+                [-(factor * by_time).sum() * shift * (1 - shift / MAX_NON_DECISION_S)],
+            ]
+        )
+        gradient[1 : len(weight)] += 2 * RIDGE * weight[1:]
+        return float(-elementary.log(likelihood).mean() + RIDGE * (weight[1:] ** 2).sum()), gradient
+
+
+def _drift(design: FloatArray, weight: FloatArray) -> FloatArray:
+    return (design * weight).sum(axis=1)  # not BLAS: its order of addition depends on the processor
+
+
 def first_passage_density(t: FloatArray, drift: FloatArray, bound: float) -> FloatArray:
     """Density of the first time a Wiener process with this drift reaches ``bound`` > 0; 0 at t <= 0."""
     safe = np.where(t > 0, t, 1.0)
-    log_density = np.log(bound) - 0.5 * np.log(2 * np.pi * safe**3) - (bound - drift * safe) ** 2 / (2 * safe)
-    return np.where(t > 0, np.exp(log_density), 0.0)
+    spread = elementary.log(bound) - 0.5 * elementary.log(2 * np.pi * (safe * safe * safe))
+    return np.where(t > 0, elementary.exp(spread - (bound - drift * safe) ** 2 / (2 * safe)), 0.0)
 
 
 def first_passage_cdf(t: FloatArray, drift: FloatArray, bound: float) -> FloatArray:
     """Probability that the bound is reached by t; tends to exp(2 drift bound) < 1 for negative drift."""
-    from scipy.special import log_ndtr, ndtr
+    from scipy.special import ndtr
 
-    root = np.sqrt(np.where(t > 0, t, 1.0))
-    direct = ndtr((drift * root**2 - bound) / root)
-    reflected = np.exp(2 * drift * bound + log_ndtr(-(drift * root**2 + bound) / root))
-    return np.where(t > 0, np.clip(direct + reflected, 0.0, 1.0), 0.0)
+    safe = np.where(t > 0, t, 1.0)
+    direct = ndtr((drift * safe - bound) / np.sqrt(safe))
+    return np.where(t > 0, np.clip(direct + _reflected(safe, drift, bound), 0.0, 1.0), 0.0)
+
+
+def _reflected(t: FloatArray, drift: FloatArray, bound: float) -> FloatArray:
+    """exp(2 mu b) Phi(-(mu t + b) / sqrt(t)) for t > 0, without overflow."""
+    from scipy.special import log_ndtr
+
+    return elementary.exp(2 * drift * bound + log_ndtr(-(drift * t + bound) / np.sqrt(t)))
 
 
 def _quantiles(limit: FloatArray, drift: FloatArray, bound: float, reached: FloatArray) -> FloatArray:
@@ -163,8 +218,8 @@ def _quantiles(limit: FloatArray, drift: FloatArray, bound: float, reached: Floa
 
 
 def _unpack(parameters: FloatArray) -> tuple[FloatArray, float, float]:
-    shift = MAX_NON_DECISION_S / (1 + np.exp(-parameters[-1]))
-    return parameters[:-2], float(np.exp(parameters[-2])), float(shift)
+    shift = MAX_NON_DECISION_S / (1 + elementary.exp(-parameters[-1]))
+    return parameters[:-2], float(elementary.exp(parameters[-2])), float(shift)
 
 
 def _features(inputs: GapInputs) -> FloatArray:

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from scipy.interpolate import CubicSpline
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import DataError
 
@@ -93,7 +94,7 @@ def path_through(xy: FloatArray, heading_rad: float) -> CarPath:
     at = np.interp(np.linspace(0.0, arc[-1], count), arc, fine)
     x, y = spline(at).T
     dx, dy = spline(at, 1).T
-    heading = np.unwrap(np.arctan2(dy, dx))
+    heading = np.unwrap(elementary.arctan2(dy, dx))
     step = float(arc[-1] / (count - 1))
     return CarPath(
         x=np.ascontiguousarray(x),

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
+from giveway.core.frames import wrap_angle
 from giveway.models.motion.acceptance import LARGEST, MAX_MODES, PROBABILITY_TOLERANCE
 from giveway.models.motion.protocol import FUTURE_STEPS, STEP_S
 from giveway.rpc.wire import Request
@@ -92,7 +94,7 @@ def _motion(push: Any, _: Request) -> str:
         if off > VELOCITY_MPS:
             return f"vx, vy differ from the positions' differences by {off:.1f} m/s"
         fast = np.hypot(*moved.T) > MOVING_MPS
-        turn = np.abs(np.angle(np.exp(1j * (np.arctan2(moved[:, 1], moved[:, 0]) - states[1:, 4]))))
+        turn = np.abs(wrap_angle(elementary.arctan2(moved[:, 1], moved[:, 0]) - states[1:, 4]))
         if fast.any() and float(np.median(turn[fast])) > HEADING_RAD:
             return f"psi_rad differs from the direction of motion by {np.median(turn[fast]):.1f} rad"
     return ""

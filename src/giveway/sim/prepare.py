@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
 from giveway.core.errors import DataError
@@ -169,7 +170,7 @@ def resample(tracks: Tracks, dt_s: float) -> Tracks:
         time_s=time_s,
         xy=np.where(observed[..., None], blend(tracks.xy), np.nan),
         velocity=np.where(observed[..., None], blend(tracks.velocity), np.nan),
-        heading=np.where(observed, np.arctan2(heading[1], heading[0]), np.nan),
+        heading=np.where(observed, elementary.arctan2(heading[1], heading[0]), np.nan),
         observed=observed,
     )
 
@@ -199,12 +200,12 @@ def _headings_known(window: Tracks) -> BoolArray:
 def _sizes(window: Tracks) -> FloatArray:
     vulnerable = np.isin(window.kind, VULNERABLE)
     default = np.where(vulnerable[:, None], VULNERABLE_DIAMETER_M, np.array(VEHICLE_SIZE_M))
-    return np.where((window.size > 0).all(axis=1)[:, None], window.size, default)
+    return np.where(np.all(window.size > 0, axis=1, keepdims=True), window.size, default)
 
 
 def _record(window: Tracks) -> tuple[FloatArray, BoolArray]:
     """(A, L, 5) states and presence; unknown headings become the direction of motion."""
-    motion = np.arctan2(window.velocity[..., 1], window.velocity[..., 0])
+    motion = elementary.arctan2(window.velocity[..., 1], window.velocity[..., 0])
     heading = np.where(np.isnan(window.heading), motion, window.heading)
     rec = np.concatenate([window.xy, window.velocity, heading[..., None]], axis=-1)
     rec[~window.observed] = np.nan

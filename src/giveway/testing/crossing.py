@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.samples import GapSamples
 from giveway.core.scene import Scene
@@ -78,8 +79,8 @@ def crossing_gaps(num: int, *, seed: int = 0) -> RawGaps:
 def _one(number: int, rng: np.random.Generator) -> OneSample:
     time = np.arange(0.0, DURATION_S, STEP_S)
     speed, gap = rng.uniform(8, 14), rng.uniform(3, 9)
-    goes = rng.random() < 1 / (1 + np.exp(-2.0 * (gap - 6)))
-    start = 1.6 + rng.lognormal(np.log(0.8), 0.3) if goes else gap + 0.5
+    goes = rng.random() < 1 / (1 + elementary.exp(-2.0 * (gap - 6)))
+    start = 1.6 + rng.lognormal(elementary.log(0.8), 0.3) if goes else gap + 0.5
     xy = np.full((len(time), len(ROLES), 2), np.nan)
     xy[:, 0] = np.stack([speed * (time - gap), np.full(len(time), -WIDTH_M / 2)], axis=1)
     driven = np.where(time > start, rng.uniform(1.5, 3) * np.maximum(time - start, 0) ** 2 / 2, 0.0)

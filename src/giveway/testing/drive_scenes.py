@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.maps.lanes import Lane, LaneMap
 from giveway.core.scene import Provenance, Scene
@@ -132,7 +133,7 @@ def _states(car: DrivenCar, time_s: FloatArray) -> FloatArray:
     way = car.speed_mps * clock + 0.5 * car.accel_mps2 * clock**2
     speed = car.speed_mps + car.accel_mps2 * clock
     piece = np.clip(np.searchsorted(arc, way, side="right") - 1, 0, len(step) - 1)
-    heading = np.arctan2(step[:, 1], step[:, 0])[piece]
+    heading = elementary.arctan2(step[:, 1], step[:, 0])[piece]
     x, y = (np.interp(way, arc, points[:, axis]) for axis in (0, 1))
     states = np.stack([x, y, heading, speed * np.cos(heading), speed * np.sin(heading)], axis=1)
     states[(time_s < car.enters_s - 1e-9) | (way > arc[-1])] = np.nan

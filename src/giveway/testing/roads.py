@@ -7,6 +7,7 @@ from math import cos, pi, sin
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import Pose, transform_points
 from giveway.core.maps.lanelet2 import parse_lanelet2
@@ -114,7 +115,7 @@ def curve(start: Pose, stop: Pose, num: int = 17) -> tuple[FloatArray, FloatArra
     gap = stop.xy - start.xy
     xy = start.xy + t * first + t**2 * (3 * gap - 2 * first - second) + t**3 * (first + second - 2 * gap)
     slope = first + 2 * t * (3 * gap - 2 * first - second) + 3 * t**2 * (first + second - 2 * gap)
-    return xy, np.arctan2(slope[:, 1], slope[:, 0])
+    return xy, elementary.arctan2(slope[:, 1], slope[:, 0])
 
 
 def _beside(direction: float, distance: float, left_m: float, heading: float) -> Pose:

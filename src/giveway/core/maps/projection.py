@@ -16,6 +16,7 @@ from math import floor
 import numpy as np
 from numpy.typing import ArrayLike
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 
 SEMI_MAJOR_M = 6_378_137.0  # WGS 84
@@ -86,13 +87,13 @@ class UtmProjection:
 def _forward(lat: FloatArray, lon: FloatArray, meridian: float) -> tuple[FloatArray, FloatArray]:
     phi, lam = np.radians(lat), np.radians(lon - meridian)
     sin = np.sin(phi)
-    conformal = np.sinh(np.arctanh(sin) - _E * np.arctanh(_E * sin))
-    xi0 = np.arctan2(conformal, np.cos(lam))
-    eta0 = np.arcsinh(np.sin(lam) / np.hypot(conformal, np.cos(lam)))
+    conformal = elementary.sinh(elementary.arctanh(sin) - _E * elementary.arctanh(_E * sin))
+    xi0 = elementary.arctan2(conformal, np.cos(lam))
+    eta0 = elementary.arcsinh(np.sin(lam) / np.hypot(conformal, np.cos(lam)))
     xi, eta = xi0, eta0
     for j, alpha in enumerate(_FORWARD, start=1):
-        xi = xi + alpha * np.sin(2 * j * xi0) * np.cosh(2 * j * eta0)
-        eta = eta + alpha * np.cos(2 * j * xi0) * np.sinh(2 * j * eta0)
+        xi = xi + alpha * np.sin(2 * j * xi0) * elementary.cosh(2 * j * eta0)
+        eta = eta + alpha * np.cos(2 * j * xi0) * elementary.sinh(2 * j * eta0)
     return FALSE_EASTING_M + SCALE * _RECTIFYING_M * eta, SCALE * _RECTIFYING_M * xi
 
 
@@ -101,15 +102,15 @@ def _inverse(east: FloatArray, north: FloatArray, meridian: float) -> tuple[Floa
     eta = (east - FALSE_EASTING_M) / (SCALE * _RECTIFYING_M)
     xi0, eta0 = xi, eta
     for j, beta in enumerate(_INVERSE, start=1):
-        xi0 = xi0 - beta * np.sin(2 * j * xi) * np.cosh(2 * j * eta)
-        eta0 = eta0 - beta * np.cos(2 * j * xi) * np.sinh(2 * j * eta)
-    conformal = np.sin(xi0) / np.hypot(np.sinh(eta0), np.cos(xi0))
-    lam = np.arctan2(np.sinh(eta0), np.cos(xi0))
+        xi0 = xi0 - beta * np.sin(2 * j * xi) * elementary.cosh(2 * j * eta)
+        eta0 = eta0 - beta * np.cos(2 * j * xi) * elementary.sinh(2 * j * eta)
+    conformal = np.sin(xi0) / np.hypot(elementary.sinh(eta0), np.cos(xi0))
+    lam = elementary.arctan2(elementary.sinh(eta0), np.cos(xi0))
     tau = conformal
     for _ in range(5):  # Newton; converges to rounding in three steps
         root = np.sqrt(1.0 + tau**2)
-        sigma = np.sinh(_E * np.arctanh(_E * tau / root))
+        sigma = elementary.sinh(_E * elementary.arctanh(_E * tau / root))
         guess = tau * np.sqrt(1.0 + sigma**2) - sigma * root
         slope = (1.0 + (1.0 - _E2) * tau**2) / ((1.0 - _E2) * root * np.sqrt(1.0 + guess**2))
         tau = tau + (conformal - guess) * slope
-    return np.degrees(np.arctan(tau)), np.degrees(lam) + meridian
+    return np.degrees(elementary.arctan(tau)), np.degrees(lam) + meridian

@@ -138,4 +138,4 @@ def conflicts(outlines: Mapping[int, FloatArray], follows: Mapping[int, Sequence
 
 def _signed_area(ring: FloatArray) -> float:
     x, y = (ring - ring[0]).T
-    return 0.5 * float(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
+    return 0.5 * float((x * np.roll(y, -1)).sum() - (y * np.roll(x, -1)).sum())

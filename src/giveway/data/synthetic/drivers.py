@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 
 MEDIAN_REACTION_S = 0.8
@@ -40,7 +41,7 @@ class AcceptanceRule:
     def probability(self, gap_s: FloatArray, distance_m: FloatArray, boldness: FloatArray) -> FloatArray:
         """Elementwise, in (0, 1)."""
         score = self.intercept + self.per_second * gap_s + self.per_meter * distance_m + self.individual * boldness
-        return 1.0 / (1.0 + np.exp(-score))
+        return 1.0 / (1.0 + elementary.exp(-score))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Drivers:
 def draw_drivers(rng: np.random.Generator, boldness: FloatArray) -> Drivers:
     """Reaction and acceleration for drivers of given boldness, (N,)."""
     count = boldness.shape[0]
-    reaction = MEDIAN_REACTION_S * np.exp(SIGMA_REACTION * rng.standard_normal(count) - 0.1 * boldness)
+    reaction = MEDIAN_REACTION_S * elementary.exp(SIGMA_REACTION * rng.standard_normal(count) - 0.1 * boldness)
     accel = 2.25 + 0.25 * boldness + 0.2 * rng.standard_normal(count)
     return Drivers(
         boldness=boldness,

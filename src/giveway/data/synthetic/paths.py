@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 
 STEP_M = 0.1
@@ -68,7 +69,7 @@ def smooth_path(*pieces: FloatArray, sigma_m: float = 1.0) -> Path:
     """
     even = _resample(np.concatenate(pieces))
     reach = int(4 * sigma_m / STEP_M)
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * STEP_M / sigma_m) ** 2)
+    kernel = elementary.exp(-0.5 * (np.arange(-reach, reach + 1) * STEP_M / sigma_m) ** 2)
     kernel /= kernel.sum()
     before = 2 * even[0] - even[reach:0:-1]
     after = 2 * even[-1] - even[-2 : -reach - 2 : -1]
@@ -76,7 +77,7 @@ def smooth_path(*pieces: FloatArray, sigma_m: float = 1.0) -> Path:
     smoothed = np.stack([np.convolve(padded[:, k], kernel, mode="valid") for k in (0, 1)], axis=1)
     xy = _resample(smoothed)
     slope = np.gradient(xy, STEP_M, axis=0)
-    heading = np.unwrap(np.arctan2(slope[:, 1], slope[:, 0]))
+    heading = np.unwrap(elementary.arctan2(slope[:, 1], slope[:, 0]))
     return Path(xy=xy, heading=heading, curvature=np.gradient(heading, STEP_M))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 
 CLEARANCE_M = 0.9
@@ -73,7 +74,7 @@ def cross(
             return None
         seen = xy[: last_frame - first + 1]
         if _is_clear(occupancy, first, seen):
-            heading = float(np.arctan2(*(end - start)[::-1]))
+            heading = float(elementary.arctan2(*(end - start)[::-1]))
             return Walk(first_frame=first, xy=seen, heading_rad=heading, speed_mps=speed_mps)
     return None
 

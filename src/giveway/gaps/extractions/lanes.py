@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.frames import rotated
 from giveway.core.samples import AcceptanceBoundary
 from giveway.core.scene import Scene
 from giveway.gaps.extractions.lane_routes import Route, RouteBook
@@ -222,11 +223,10 @@ def _sample(traffic: Traffic, approach: Approach, passing: Passing, others: tupl
     center = traffic.book.center(approach.route)
     entry, conflict = center.at(approach.s_conflict - REACH_M), center.at(approach.s_conflict)
     turn = np.pi - float(entry.heading)
-    rotation = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     absent = np.full((rows.stop - rows.start, 2), np.nan)
     agents = [passing.agent, target, *(None if p is None else p.agent for p in others)]
     ways = [passing.way_m, approach.way_m, *(None if p is None else p.way_m for p in others)]
-    xy = [absent if k is None else (tracks.xy[k, rows] - conflict.xy) @ rotation.T for k in agents]
+    xy = [absent if k is None else rotated(tracks.xy[k, rows] - conflict.xy, turn) for k in agents]
     recording = traffic.scene.provenance.recording
     return OneSample(
         sample_id=f"lanes/{recording}/T{tracks.ids[target]}/E{tracks.ids[passing.agent]}@{passing.frame}",
@@ -234,7 +234,7 @@ def _sample(traffic: Traffic, approach: Approach, passing: Passing, others: tupl
         location=traffic.scene.location,
         time_s=tracks.time_s[rows],
         xy=np.stack(xy, axis=1),
-        constants={"entry_x": float(((entry.xy - conflict.xy) @ rotation.T)[0])},
+        constants={"entry_x": float(rotated(entry.xy - conflict.xy, turn)[0])},
         way_m=np.stack([absent[:, 0] if way is None else way[rows] for way in ways], axis=1),
     )
 

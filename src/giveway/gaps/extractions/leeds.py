@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core import elementary
+from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.gaps.profile import Profile
@@ -73,13 +75,13 @@ class LeedsExtraction:
 
 def _held_offset(offset: FloatArray, default: FloatArray) -> FloatArray:
     """Nearest known offset along the inputs (earlier before later), or the default where there is none; (M, n_I, 2)."""
-    known = ~np.isnan(offset).any(axis=2)
+    known: BoolArray = np.asarray(~np.isnan(offset).any(axis=2))
     steps = np.arange(offset.shape[1])
     separation = np.abs(steps[:, None] - steps[None, :]) + 0.25 * (steps[None, :] > steps[:, None])
     cost = np.where(known[:, None, :], separation[None], np.inf)
     nearest = cost.argmin(axis=2)
     held = np.take_along_axis(offset, nearest[..., None], axis=1)
-    return np.where(known.any(axis=1)[:, None, None], held, default)
+    return np.where(np.asarray(known.any(axis=1))[:, None, None], held, default)
 
 
 def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
@@ -118,9 +120,8 @@ def _normalized(
     at_own, at_other = np.unravel_index(int(apart.argmin()), apart.shape)
     step = max(int(at_other), 1)
     heading = tracks.xy[drone, other[step]] - tracks.xy[drone, other[step - 1]]
-    theta = np.pi / 2 - np.arctan2(heading[1], heading[0])
-    rotation = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
-    xy = tracks.xy @ rotation.T
+    theta = np.pi / 2 - elementary.arctan2(heading[1], heading[0])
+    xy = rotated(tracks.xy, theta)
     frame_own, frame_other = int(own[at_own]), int(other[at_other])
     if profile.leeds_offset == "integer_part":
         drone_offset = float(int(facts["first_offset_m"][drone]))

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
@@ -79,9 +81,8 @@ def _trial(scene: Scene) -> OneSample:
     xy = np.stack([tracks.xy[bot, rows], tracks.xy[human, rows]], axis=1)
     if len(xy):
         velocity = tracks.velocity[bot, start]
-        theta = -np.arctan2(velocity[1], velocity[0])
-        rotation = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
-        xy = (xy - facts["intersection_m"]) @ rotation.T
+        theta = -elementary.arctan2(velocity[1], velocity[0])
+        xy = rotated(xy - facts["intersection_m"], theta)
     key = "-".join(str(facts[name]) for name in ("subj_id", "session", "route", "intersection_no"))
     return OneSample(
         sample_id=f"lgap/{key}",

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
+from giveway.core.least_squares import least_squares
 from giveway.core.tracks import Tracks
 from giveway.gaps.extractions.ring_fit import fit_center
 from giveway.gaps.extractions.ring_geometry import LANE_WIDTH_M
@@ -63,7 +65,7 @@ def _vote(tracks: Tracks, agent: int, min_turn: float) -> tuple[FloatArray, floa
     if points is None:
         return None
     steps = round(WINDOW_M / SPACING_M / 2)
-    heading = np.unwrap(np.arctan2(*(points[steps:] - points[:-steps]).T[::-1]))
+    heading = np.unwrap(elementary.arctan2(*(points[steps:] - points[:-steps]).T[::-1]))
     turn = heading[steps:] - heading[:-steps]
     curvature = turn / (steps * SPACING_M)
     left = (curvature > 1 / RADII_M[1]) & (curvature < 1 / RADII_M[0])
@@ -72,7 +74,7 @@ def _vote(tracks: Tracks, agent: int, min_turn: float) -> tuple[FloatArray, floa
         part = points[begin + steps : end + steps]
         if len(part) > 3 and curvature[begin:end].sum() * SPACING_M > min_turn:
             design = np.column_stack([2 * part, np.ones(len(part))])
-            solution = np.linalg.lstsq(design, (part**2).sum(axis=1), rcond=None)[0]
+            solution = least_squares(design, (part**2).sum(axis=1))
             center = solution[:2]
             radius = float(np.sqrt(max(solution[2] + (center**2).sum(), 0.0)))
             return (center, radius) if RADII_M[0] <= radius <= RADII_M[1] else None

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import DataError
+from giveway.core.least_squares import least_squares
 from giveway.core.tracks import Tracks
 
 MIN_SPEED_MPS = 2.0
@@ -58,7 +60,7 @@ def fit_center(recordings: Sequence[Tracks], guess: FloatArray, *, low_m: float,
         weight = 1 / np.sqrt(len(points))
         design.append(2 * (points - points.mean(axis=0)) * weight)
         target.append((square - square.mean()) * weight)
-    shift = np.linalg.lstsq(np.concatenate(design), np.concatenate(target), rcond=None)[0]
+    shift = least_squares(np.concatenate(design), np.concatenate(target))
     radii = np.array([np.hypot(*(points - shift).T).mean() for points in stretches])
     return CircleFit(center=guess + shift, radius_m=radii)
 
@@ -76,7 +78,7 @@ def _circling_stretches(tracks: Tracks, guess: FloatArray, low_m: float, high_m:
     for agent in np.flatnonzero(circling.any(axis=1)):
         for stretch in _runs(circling[agent]):
             points = relative[agent, stretch]
-            angle = np.unwrap(np.arctan2(points[:, 1], points[:, 0]))
+            angle = np.unwrap(elementary.arctan2(points[:, 1], points[:, 0]))
             if len(points) >= 3 and np.ptp(angle) >= MIN_ARC:
                 yield points
 

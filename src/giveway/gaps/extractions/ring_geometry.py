@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.gaps.profile import Profile
 from giveway.gaps.raw import Description, RawGaps, empty_distances
@@ -30,7 +31,7 @@ def along_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Floa
     d_I = -softplus(r - R_L) tanh(5 alpha) - R_L alpha,  R_L = R - w/2
     """
     lane = outer - LANE_WIDTH_M / 2
-    return -_softplus(radius - lane) * np.tanh(5 * angle) - lane * angle
+    return -elementary.softplus(radius - lane) * elementary.tanh(5 * angle) - lane * angle
 
 
 def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> FloatArray:
@@ -42,15 +43,9 @@ def into_ring(radius: FloatArray, angle: FloatArray, outer: FloatArray) -> Float
         d_O = h - ln 2 + R_L (w/R - alpha) max(0, 1 - exp(5 h)/32)²
     """
     lane = outer - LANE_WIDTH_M / 2
-    height = _softplus(radius - outer) * np.tanh(5 * (np.pi / 4 - angle))
-    fade = np.maximum(0.0, 1.0 - np.exp(np.minimum(5 * height, 50.0)) / 32.0) ** 2
-    return height - np.log(2.0) + lane * (LANE_WIDTH_M / outer - angle) * fade
-
-
-def _softplus(x: FloatArray) -> FloatArray:
-    """ln(1 + exp x) without overflow; NaN stays NaN."""
-    positive: FloatArray = np.maximum(x, 0.0)
-    return positive + np.log1p(np.exp(-np.abs(x)))
+    height = elementary.softplus(radius - outer) * elementary.tanh(5 * (np.pi / 4 - angle))
+    fade = np.maximum(0.0, 1.0 - elementary.exp(np.minimum(5 * height, 50.0)) / 32.0) ** 2
+    return height - elementary.log(2.0) + lane * (LANE_WIDTH_M / outer - angle) * fade
 
 
 def wraps(angle: FloatArray) -> BoolArray:
@@ -90,7 +85,7 @@ def unwrapped(raw: RawGaps, role: str, *, only_later: bool) -> FloatArray:
     Laps before that one count negative, or not at all with ``only_later`` (entering vehicles).
     """
     xy = raw.xy[:, raw.roles.index(role)]
-    angle = np.arctan2(xy[:, 1], xy[:, 0])
+    angle = elementary.arctan2(xy[:, 1], xy[:, 0])
     laps = _laps_so_far(raw.offset, wraps(angle)) - raw.per_row(f"laps_{role}")
     return angle + 2 * np.pi * (np.maximum(laps, 0) if only_later else laps)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.gaps.prediction_time import DT_S
 from giveway.gaps.profile import Profile
@@ -68,7 +69,7 @@ def _extended(xy: FloatArray, known: BoolArray, outer: float, *, leaving: bool) 
     steps = np.arange(len(xy))
     radius = np.hypot(xy[:, 0], xy[:, 1])
     angle = np.full(len(xy), np.nan)
-    angle[known] = np.unwrap(np.arctan2(xy[known, 1], xy[known, 0]))
+    angle[known] = np.unwrap(elementary.arctan2(xy[known, 1], xy[known, 0]))
     first, last = int(steps[known][0]), int(steps[known][-1])
     inner = (steps >= first) & (steps <= last)
     for values in (radius, angle):

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.gaps.extractions.ring_geometry import reference_row, wraps
@@ -121,10 +123,9 @@ def _window(
             return None
         entry = int(np.argmax(own < ring.outer_m + APPROACH_M))
     outward = tracks.xy[target, start] - tracks.xy[target, start + entry]
-    phi = float(np.arctan2(outward[1], outward[0]))
+    phi = float(elementary.arctan2(outward[1], outward[0]))
     agents = np.flatnonzero((first < stop) & (last >= start))
-    rotation = np.array([[np.cos(phi), np.sin(phi)], [-np.sin(phi), np.cos(phi)]])
-    xy = (tracks.xy[agents, start:stop] - ring.center) @ rotation.T
+    xy = rotated(tracks.xy[agents, start:stop] - ring.center, -phi)
     position = int(np.flatnonzero(agents == target)[0])
     return Window(
         agents=agents,
@@ -132,7 +133,7 @@ def _window(
         start=start,
         xy=xy,
         radius=radius[agents, start:stop],
-        angle=np.arctan2(xy[..., 1], xy[..., 0]),
+        angle=elementary.arctan2(xy[..., 1], xy[..., 0]),
         is_driver=is_driver[agents],
         is_vulnerable=vulnerable[agents],
         acceptance=int(np.argmax(inside)),
@@ -190,7 +191,7 @@ def _turns_in(window: Window, agent: int, begin: int, steps: int) -> bool:
     angle = float(window.angle[agent, begin])
     if not np.isfinite(step).all() or angle <= 0:
         return False
-    return float(np.arctan2(step[1], step[0])) - np.pi / 2 - angle > MIN_TURN_IN
+    return float(elementary.arctan2(step[1], step[0])) - np.pi / 2 - angle > MIN_TURN_IN
 
 
 def _sample(
@@ -219,7 +220,7 @@ def _sample(
     )
     absent = np.full((end - begin, 2), np.nan)
     xy = np.stack([absent if k is None else window.xy[k, rows] for k in agents], axis=1)
-    radius, angle = np.hypot(xy[..., 0], xy[..., 1]), np.arctan2(xy[..., 1], xy[..., 0])
+    radius, angle = np.hypot(xy[..., 0], xy[..., 1]), elementary.arctan2(xy[..., 1], xy[..., 0])
     rows_of = {r: reference_row(radius[:, k], angle[:, k], ring.outer_m) for k, r in enumerate(ROLES[:5])}
     if rows_of["1"] >= rows_of["E"] >= 0 or 0 <= rows_of["2"] <= rows_of["E"]:
         return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from scipy import stats
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.frames import wrap_angle
 from giveway.core.tracks import AgentKind, Tracks
@@ -118,6 +119,6 @@ def _likelihood(ours: FloatArray, theirs: FloatArray) -> float:
     def log_mean(values: FloatArray) -> float:
         at = np.clip(((values - low) / (high - low) * BINS).astype(np.int64), 0, BINS - 1)
         inside = (values >= low) & (values <= high)
-        return float(np.mean(np.where(inside, np.log(mass[at]), np.log(1.0 / (theirs.size + BINS)))))
+        return float(np.mean(np.where(inside, elementary.log(mass[at]), elementary.log(1.0 / (theirs.size + BINS)))))
 
     return min(1.0, math.exp(log_mean(ours) - log_mean(theirs)))

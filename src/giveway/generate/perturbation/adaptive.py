@@ -99,7 +99,9 @@ def joint_features(places: FloatArray, joint: IntArray) -> FloatArray:
 def _nearest(features: FloatArray, known: FloatArray, *, empty: float) -> FloatArray:
     if len(known) == 0:
         return np.full(len(features), empty)
-    squares = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None] - 2 * features @ known.T
+    squares = (
+        (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None] - 2 * np.einsum("ik,jk->ij", features, known)
+    )
     return np.sqrt(np.maximum(squares, 0.0)).min(axis=1)
 
 
@@ -154,7 +156,7 @@ class Perturbation:
         out = actions.copy()
         near = driving & (np.hypot(places[..., 0], places[..., 1]) < self.near_m)
         busy = np.array([running is not None for running in self._running])
-        for w in np.flatnonzero(near.any(axis=1) | (busy & driving.any(axis=1))):
+        for w in np.flatnonzero(near.any(axis=1) | (busy & driving.any(axis=1))).tolist():
             running = self._running[w]
             if running is not None and step >= running.until:
                 self._file(w, running, near[w])

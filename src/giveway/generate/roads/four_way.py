@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.frames import rotated
 from giveway.generate.roads.road import Road
-from giveway.generate.roads.shapes import bend, joined, line, turned
+from giveway.generate.roads.shapes import bend, joined, line
 
 ARM_M = 90.0
 LANE_WIDTH_M = 3.5
@@ -19,7 +20,7 @@ def four_way_road() -> Road:
     """Twelve ways: from each arm (south first, then counter-clockwise) right, straight on, left."""
     ways: list[FloatArray] = []
     for arm in range(4):
-        ways += [turned(way, 0.5 * np.pi * arm) for way in _from_south()]
+        ways += [rotated(way, 0.5 * np.pi * arm) for way in _from_south()]
     return Road(
         name="four_way",
         ways=tuple(ways),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import shapely
 
+from giveway.core import elementary
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.frames import wrap_angle
@@ -181,7 +182,7 @@ def road_tables(road: Road) -> RoadTables:
 
 
 def _heading(way: FloatArray) -> float:
-    return float(np.arctan2(*(way[-1] - way[0])[::-1]))
+    return float(elementary.arctan2(*(way[-1] - way[0])[::-1]))
 
 
 def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tuple[IntArray, IntArray]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.frames import rotated
 from giveway.generate.roads.road import Road
-from giveway.generate.roads.shapes import arc, bend, joined, line, turned
+from giveway.generate.roads.shapes import arc, bend, joined, line
 
 ARM_M = 90.0
 LANE_WIDTH_M = 4.0
@@ -22,7 +23,7 @@ def roundabout_road() -> Road:
     ways: list[FloatArray] = []
     for arm in range(4):
         for exits in (1, 2, 3):
-            ways.append(turned(_from_south(exits), 0.5 * np.pi * arm))
+            ways.append(rotated(_from_south(exits), 0.5 * np.pi * arm))
     return Road(
         name="roundabout",
         ways=tuple(ways),
@@ -42,7 +43,7 @@ def _from_south(exits: int) -> FloatArray:
     at_entry, at_exit = np.array([-np.sin(entry), np.cos(entry)]), np.array([-np.sin(leave), np.cos(leave)])
     arm = 0.5 * np.pi * exits
     # The exit arm seen from its own frame points south; its outgoing lane lies on the left of its axis there.
-    out_start, out_end = turned(np.array([[-half, -MOUTH_M], [-half, -ARM_M]]), arm)
+    out_start, out_end = rotated(np.array([[-half, -MOUTH_M], [-half, -ARM_M]]), arm)
     away = (out_end - out_start) / np.hypot(*(out_end - out_start))
     return joined(
         line((half, -ARM_M), (half, -MOUTH_M)),

@@ -36,9 +36,3 @@ def joined(*parts: FloatArray) -> FloatArray:
     points = np.concatenate(parts)
     apart = np.concatenate([[True], np.hypot(*np.diff(points, axis=0).T) > 0.05])
     return points[apart]
-
-
-def turned(points: FloatArray, angle_rad: float) -> FloatArray:
-    """Points rotated around the origin."""
-    cos, sin = np.cos(angle_rad), np.sin(angle_rad)
-    return points @ np.array([[cos, sin], [-sin, cos]])

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.seeds import stream
@@ -147,7 +148,7 @@ def states_from_positions(current: FloatArray, xy: FloatArray) -> FloatArray:
     """
     before = np.concatenate([current[..., None, :2], xy[..., :-1, :]], axis=-2)
     velocity = (xy - before) / STEP_S
-    heading = np.arctan2(velocity[..., 1], velocity[..., 0])
+    heading = elementary.arctan2(velocity[..., 1], velocity[..., 0])
     moving = np.hypot(velocity[..., 0], velocity[..., 1]) > 0.5
     filled = np.where(moving, heading, np.nan)
     last = np.broadcast_to(current[..., HEADING], filled.shape[:-1]).copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import PredictionError
 from giveway.models.motion.protocol import (
@@ -70,7 +71,7 @@ class ConstantTurnRate:
         rate = np.where(speed < MIN_TURNING_SPEED_MPS, 0.0, rate)
         ahead = STEP_S * np.arange(1, FUTURE_STEPS + 1)
         turn = rate[:, None] * ahead
-        course = np.arctan2(current[:, VY], current[:, VX])
+        course = elementary.arctan2(current[:, VY], current[:, VX])
         course = np.where(speed < MIN_TURNING_SPEED_MPS, current[:, HEADING], course)[:, None]
         way = speed[:, None] * ahead * np.sinc(0.5 * turn / np.pi)
         states = np.repeat(current[:, None], FUTURE_STEPS, axis=1)

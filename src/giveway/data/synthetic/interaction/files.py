@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
+from giveway.core import elementary
 from giveway.core.maps.writer import write_lanelet2
 from giveway.data.synthetic.interaction.recording import FRAME_S, simulate_site
 from giveway.data.synthetic.interaction.sites import SITES, Site, SiteBuilder
@@ -66,7 +67,7 @@ def vehicle_rows(track_id: int, track: Track) -> pl.DataFrame:
         {
             **_who_and_when(track_id, track, "car"),
             **_where(track),
-            "psi_rad": _rounded(np.arctan2(np.sin(track.heading), np.cos(track.heading))),
+            "psi_rad": _rounded(elementary.arctan2(np.sin(track.heading), np.cos(track.heading))),
             "length": np.full(track.xy.shape[0], round(track.length_m, 2)),
             "width": np.full(track.xy.shape[0], round(track.width_m, 2)),
         }

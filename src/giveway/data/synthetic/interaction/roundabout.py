@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch, lane_along
 from giveway.data.synthetic.drivers import AcceptanceRule
@@ -64,7 +65,7 @@ def _moved(points: FloatArray) -> FloatArray:
 
 
 def _meets_at(radius_m: float) -> float:
-    return float(np.arcsin((ARM_OFFSET_M + radius_m) / (LANE_RADIUS_M + radius_m)))
+    return float(elementary.arcsin((ARM_OFFSET_M + radius_m) / (LANE_RADIUS_M + radius_m)))
 
 
 def _road() -> RoadSketch:

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.data.synthetic.network import Network, build_network
 from giveway.data.synthetic.paths import Path, arc, line, rotated, smooth_path
@@ -148,7 +149,7 @@ def roundabout_paths(
 def _approach(lane_m: float, radius_m: float, offset_m: float, upstream_m: float) -> tuple[float, FloatArray]:
     """Polar angle at which an entry along +x meets the ring, and its points."""
     across, away = offset_m + radius_m, lane_m + radius_m
-    meets_at = float(np.arcsin(across / away))
+    meets_at = float(elementary.arcsin(across / away))
     corner = float(away * np.cos(meets_at))
     turn = arc((corner, across), radius_m, -np.pi / 2, -np.pi + meets_at)
     return meets_at, np.concatenate([line((lane_m + upstream_m, offset_m), (corner, offset_m)), turn])

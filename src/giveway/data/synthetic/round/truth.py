@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.data.synthetic.levelx import FRAME_RATE_HZ
 from giveway.data.synthetic.road_users import DENSE, Track
@@ -67,7 +68,7 @@ def _gaps_of(
         return []
     near = int(np.argmax(target.radius < outer + APPROACH_M))
     away = target.track.xy[0] - target.track.xy[near]
-    phi = float(np.arctan2(away[1], away[0]))
+    phi = float(elementary.arctan2(away[1], away[0]))
     first, last = target.track.first_frame, target.track.last_frame
     accept_frame = first + int(np.argmax(inside))
     passages: list[tuple[int, int]] = []
@@ -99,7 +100,7 @@ def _in_ring(radius: FloatArray, angle: FloatArray, outer: float, xy: FloatArray
     found = [int(k) for k in starts if not (radius[k - 1] > outer and angle[k - 1] > 0)]
     if sector[0]:
         step = xy[min(5, xy.shape[0] - 1)] - xy[0]
-        turned = float(_wrapped(np.arctan2(step[1], step[0]) - phi - np.pi / 2 - angle[0]))
+        turned = float(_wrapped(elementary.arctan2(step[1], step[0]) - phi - np.pi / 2 - angle[0]))
         if not (turned > 0.2 and angle[0] > 0):
             found.insert(0, 0)
     return found
@@ -171,9 +172,9 @@ def _polar(track: Track, center: FloatArray) -> _Polar:
     return _Polar(
         track=track,
         radius=np.hypot(away[:, 0], away[:, 1]),
-        angle=np.arctan2(away[:, 1], away[:, 0]),
+        angle=elementary.arctan2(away[:, 1], away[:, 0]),
         dense_radius=np.hypot(dense[:, 0], dense[:, 1]),
-        dense_angle=np.arctan2(dense[:, 1], dense[:, 0]),
+        dense_angle=elementary.arctan2(dense[:, 1], dense[:, 0]),
     )
 
 
@@ -222,14 +223,14 @@ def _unwrapped_after(angle: FloatArray) -> FloatArray:
 def _ring_distance(radius: FloatArray, angle: FloatArray, lane: float) -> FloatArray:
     """d_I of the protocol note."""
     known = np.where(np.isnan(radius), 0.0, radius - lane)
-    return -np.logaddexp(0, known) * np.tanh(5 * angle) - lane * angle
+    return -elementary.softplus(known) * elementary.tanh(5 * angle) - lane * angle
 
 
 def _entry_distance(radius: FloatArray, angle: FloatArray, outer: float, lane: float) -> FloatArray:
     """d_O of the protocol note."""
-    h = np.logaddexp(0, radius - outer) * np.tanh(5 * (np.pi / 4 - angle))
-    fade = np.maximum(0.0, 1 - np.exp(np.minimum(5 * h, 50.0)) / 32) ** 2
-    return h - np.log(2) + lane * (LANE_WIDTH_M / outer - angle) * fade
+    h = elementary.softplus(radius - outer) * elementary.tanh(5 * (np.pi / 4 - angle))
+    fade = np.maximum(0.0, 1 - elementary.exp(np.minimum(5 * h, 50.0)) / 32) ** 2
+    return h - elementary.log(2) + lane * (LANE_WIDTH_M / outer - angle) * fade
 
 
 def _filled(values: FloatArray, missing: float) -> FloatArray:
