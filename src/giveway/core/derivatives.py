@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from giveway.core import smoothing
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -80,7 +81,7 @@ def savitzky_golay(
         shape of ``values``; NaN where not observed and where a stretch is too short for any difference.
 
     Reference:
-        Savitzky and Golay, Analytical Chemistry 36 (1964); through scipy.signal.savgol_filter.
+        Savitzky and Golay, Analytical Chemistry 36 (1964); through :mod:`giveway.core.smoothing`.
     """
     if order not in (0, 1, 2):
         raise ValueError(f"order must be 0, 1 or 2, got {order}")
@@ -117,14 +118,11 @@ def speed_jerk(
 
 
 def _fit_stretch(values: FloatArray, dt_s: float, order: int, window: int, degree: int) -> FloatArray:
-    from scipy.signal import savgol_filter
-
     count = len(values)
     width = min(window, count if count % 2 else count - 1)
     if width >= 5:
         degree = min(degree, width - 1)
-        fitted = savgol_filter(values, width, degree, deriv=order, delta=dt_s, axis=0, mode="interp")
-        return np.asarray(fitted, dtype=np.float64)
+        return smoothing.savitzky_golay(values, width, degree, derivative=order, spacing=dt_s)
     if order == 0:
         return values
     if order == 1:

@@ -231,3 +231,13 @@ def _vertex_curvature(chain: FloatArray, step: FloatArray, length: FloatArray) -
     across = np.hypot(*(chain[2:] - chain[:-2]).T)
     inner = np.divide(2.0 * cross, length[:-1] * length[1:] * across, out=np.zeros_like(cross), where=across > 0)
     return np.concatenate([inner[:1], inner, inner[-1:]])
+
+
+def cubic_bezier(
+    start: FloatArray, first: FloatArray, second: FloatArray, end: FloatArray, t: FloatArray
+) -> FloatArray:
+    """Points (N, 2) of a cubic Bezier curve with two control points, at parameters ``t`` (N,) in [0, 1]."""
+    t = t[:, None]
+    u = 1.0 - t
+    # Products, not powers: NumPy's power has another last bit on another vector unit.
+    return u * u * u * start + 3.0 * u * u * t * first + 3.0 * u * t * t * second + t * t * t * end

@@ -9,6 +9,7 @@ import shapely
 
 from giveway.core.arrays import FloatArray
 from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.polylines import cubic_bezier
 
 CENTER_M = 1000.0
 """Sites lie around (1000, 1000), as in INTERACTION."""
@@ -164,8 +165,7 @@ def _curve(p0: object, p1: object, p2: object, p3: object) -> FloatArray:
     """Cubic Bezier curve."""
     a, b, c, d = (np.asarray(p, dtype=np.float64) for p in (p0, p1, p2, p3))
     length = np.hypot(*(b - a)) + np.hypot(*(c - b)) + np.hypot(*(d - c))
-    t = np.linspace(0.0, 1.0, max(int(length / _SPACING_M), 4) + 1)[:, None]
-    return (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+    return cubic_bezier(a, b, c, d, np.linspace(0.0, 1.0, max(int(length / _SPACING_M), 4) + 1))
 
 
 def _arc(radius: float, start: float, end: float) -> FloatArray:

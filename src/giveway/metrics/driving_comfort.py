@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import savgol_filter
 
 from giveway.core.arrays import FloatArray
+from giveway.core.smoothing import savitzky_golay
 from giveway.metrics.driving_challenge import jerk_of_speed
 
 BOUNDS = {
@@ -63,8 +63,7 @@ def smoothed(values: FloatArray, dt_s: float, *, window: int, order: int, deriva
         for _ in range(derivative):
             values = np.gradient(values, dt_s) if values.size > 1 else np.zeros(values.shape)
         return values
-    filtered = savgol_filter(values, window, min(order, window - 1), deriv=derivative, delta=dt_s, mode="interp")
-    return np.asarray(filtered, dtype=np.float64)
+    return savitzky_golay(values, window, min(order, window - 1), derivative=derivative, spacing=dt_s)
 
 
 def smoothed_rms_jerk(speed: FloatArray, dt_s: float) -> float:

@@ -11,6 +11,7 @@ from scipy.interpolate import CubicSpline
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import DataError
+from giveway.core.smoothing import weighted_windows
 
 STEP_M = 0.25
 """Largest spacing of the table; at 10 m radius the chord is 0.8 mm off the arc."""
@@ -144,7 +145,7 @@ def _brake_ahead(speed: FloatArray, step: float) -> None:
 def _curve_speed(heading: FloatArray, step: float) -> FloatArray:
     curvature = np.abs(np.gradient(heading, step))
     window = min(9, curvature.size)
-    smooth = np.convolve(np.pad(curvature, window // 2, mode="edge"), np.ones(window) / window, mode="valid")
+    smooth = weighted_windows(np.pad(curvature, window // 2, mode="edge"), np.ones(window) / window)
     speed = np.minimum(np.sqrt(CURVE_ACCEL_MPS2 / np.maximum(smooth[: curvature.size], 1e-6)), MAX_SPEED_MPS)
     _brake_ahead(speed, step)
     return speed

@@ -171,7 +171,9 @@ def _acceleration(statistic: Statistic, units: list[IntArray]) -> float:
     square = float(np.sum(deviation**2))
     # With only some units left out, both sums stand for all of them.
     share = len(units) / values.size
-    return 0.0 if square == 0 else float(np.sum(deviation**3)) * share / (6 * (square * share) ** 1.5)
+    return (
+        0.0 if square == 0 else float(np.sum(deviation * deviation * deviation)) * share / (6 * (square * share) ** 1.5)
+    )
 
 
 def _interval(

@@ -8,6 +8,7 @@ import numpy as np
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
+from giveway.core.smoothing import weighted_windows
 
 STEP_M = 0.1
 
@@ -74,8 +75,7 @@ def smooth_path(*pieces: FloatArray, sigma_m: float = 1.0) -> Path:
     before = 2 * even[0] - even[reach:0:-1]
     after = 2 * even[-1] - even[-2 : -reach - 2 : -1]
     padded = np.concatenate([before, even, after])
-    smoothed = np.stack([np.convolve(padded[:, k], kernel, mode="valid") for k in (0, 1)], axis=1)
-    xy = _resample(smoothed)
+    xy = _resample(weighted_windows(padded, kernel))
     slope = np.gradient(xy, STEP_M, axis=0)
     heading = np.unwrap(elementary.arctan2(slope[:, 1], slope[:, 0]))
     return Path(xy=xy, heading=heading, curvature=np.gradient(heading, STEP_M))

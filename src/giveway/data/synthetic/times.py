@@ -19,6 +19,10 @@ AFTER_ACCEPTANCE_S = 0.01
 MIN_SPEED_MPS = 1e-6
 
 
+LATEST_S = 1e4
+"""Expected times beyond this are written as infinite."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharacteristicTimes:
     """Times of one gap in seconds of the file's clock; NaN where a decision cannot be observed.
@@ -76,8 +80,8 @@ def characteristic_times(
     t_c = _first_fall(time_s, d_c, is_open)
     ends = time_s[-1]
     t_a_observed, t_c_observed = np.isfinite(t_a), np.isfinite(t_c)
-    t_a = t_a if t_a_observed else max(ends + _gap_time(time_s, d_a)[-1], ends)
-    t_c = t_c if t_c_observed else max(ends + gap[-1], ends)
+    t_a = t_a if t_a_observed else _expected(ends, _gap_time(time_s, d_a)[-1])
+    t_c = t_c if t_c_observed else _expected(ends, gap[-1])
     margin = gap - _closing_speed(time_s, d_c) / (2 * BRAKE_MPS2)
     critical = np.flatnonzero((time_s > time_s[start]) & (time_s < t_a) & is_open & (d_c > 0) & (margin < 0))
     if critical.size == 0:
@@ -94,6 +98,13 @@ def characteristic_times(
         t_a_observed=bool(t_a_observed),
         t_c_observed=bool(t_c_observed),
     )
+
+
+def _expected(ends: float, remaining_s: float) -> float:
+    """A time after the end of the track, by constant speed; infinite where a car all but stands."""
+    expected = max(ends + remaining_s, ends)
+    # Distance over a speed near zero: the digits of such a number are noise, and differ between processors.
+    return expected if expected <= LATEST_S else float("inf")
 
 
 def _closing_speed(time_s: FloatArray, distance: FloatArray) -> FloatArray:

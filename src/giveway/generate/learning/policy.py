@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from giveway import __version__
+from giveway.core import elementary
 from giveway.core.errors import MissingDependencyError, StoreError, UsageError
 from giveway.core.files import write_atomically
+from giveway.generate.learning.forward import Float32Array, dense
 
 FORMAT = "giveway-policy"
 VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
-
-Float32Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +77,10 @@ class Policy:
             who = np.broadcast_to(np.eye(k, dtype=np.float32)[:, None, :], (k, worlds, k))
             x = np.concatenate([x, who], axis=2).reshape(1, k * worlds, -1)
         for n, (weight, bias) in enumerate(self._layers):
-            x = np.matmul(x, weight) + bias
-            if n < len(self._layers) - 1:
-                x = np.maximum(x, np.float32(0))
-        return np.tanh(x).reshape(k, worlds, self.info.action).swapaxes(0, 1)
+            x = dense(np.ascontiguousarray(x), weight, bias, n < len(self._layers) - 1)
+        return (
+            elementary.tanh(x.astype(np.float64)).astype(np.float32).reshape(k, worlds, self.info.action).swapaxes(0, 1)
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.polylines import cubic_bezier
 
 SPACING_M = 1.0
 
@@ -27,8 +28,7 @@ def bend(start: FloatArray, leaving: FloatArray, end: FloatArray, arriving: Floa
     """(P, 2) smooth curve (cubic Bezier) between two points with given unit directions."""
     reach = 0.45 * float(np.hypot(*(end - start)))
     b, c = start + reach * leaving, end - reach * arriving
-    t = np.linspace(0.0, 1.0, max(int(2.5 * reach / SPACING_M), 6) + 1)[:, None]
-    return (1 - t) ** 3 * start + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * end
+    return cubic_bezier(start, b, c, end, np.linspace(0.0, 1.0, max(int(2.5 * reach / SPACING_M), 6) + 1))
 
 
 def joined(*parts: FloatArray) -> FloatArray:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.signal import savgol_filter
 
 from giveway.core.arrays import FloatArray
 from giveway.core.seeds import stream
+from giveway.core.smoothing import savitzky_golay
 from giveway.data.synthetic.lgap.trials import (
     FINE_S,
     LANE_WIDTH_M,
@@ -154,7 +154,7 @@ def _one_trial(
     for car, states in (("ego", human), ("bot", other)):
         raw = np.round(np.concatenate(states, axis=1), 4)
         raw = np.where(present[:, None], raw, 0.0) if car == "bot" else raw
-        smooth = savgol_filter(raw, 21, 2, axis=0)
+        smooth = savitzky_golay(raw, 21, 2)
         columns |= {f"{car}_{name}": smooth[:, k] for k, name in enumerate(SMOOTHED)}
     columns["ego_yaw"] = _carla_degrees(heading + world)
     columns["bot_yaw"] = np.where(present, _carla_degrees(np.full_like(time, world)), 0.0)
