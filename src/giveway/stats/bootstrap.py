@@ -171,9 +171,8 @@ def _acceleration(statistic: Statistic, units: list[IntArray]) -> float:
     square = float(np.sum(deviation**2))
     # With only some units left out, both sums stand for all of them.
     share = len(units) / values.size
-    return (
-        0.0 if square == 0 else float(np.sum(deviation * deviation * deviation)) * share / (6 * (square * share) ** 1.5)
-    )
+    cube = float((deviation * deviation * deviation).sum())
+    return 0.0 if square == 0 else cube * share / (6 * (square * share) ** 1.5)
 
 
 def _interval(

@@ -176,12 +176,13 @@ def occupancy(tracks: Sequence[Track]) -> Occupancy:
 def _between(s: FloatArray, v: FloatArray, frame_s: float) -> FloatArray:
     """Arc lengths at :data:`DENSE` instants per frame, by the cubic through positions and speeds."""
     u = np.arange(DENSE) / DENSE
+    square, cube = u * u, u * u * u
     low, high = s[:-1, None], s[1:, None]
     slope_low, slope_high = v[:-1, None] * frame_s, v[1:, None] * frame_s
     fine = (
-        low * (2 * u**3 - 3 * u**2 + 1)
-        + slope_low * (u**3 - 2 * u**2 + u)
-        + high * (3 * u**2 - 2 * u**3)
-        + slope_high * (u**3 - u**2)
+        low * (2 * cube - 3 * square + 1)
+        + slope_low * (cube - 2 * square + u)
+        + high * (3 * square - 2 * cube)
+        + slope_high * (cube - square)
     )
     return np.concatenate([fine.ravel(), s[-1:]])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.seeds import stream
 from giveway.data.synthetic.drivers import AcceptanceRule, Drivers, draw_boldness, draw_drivers
@@ -99,7 +100,7 @@ def simulate_sessions(seed: int, count: int) -> list[Session]:
         wanted = np.sqrt(2 * 1.5 * np.clip(left, 0, None))
         wanted = np.where(left > 0, wanted + creep, np.where(left > -0.8, creep, 0.0))
         held = np.clip((np.minimum(wanted, cruise) - v) / 0.4, -3.0, 1.2)
-        freed = drivers.accel_mps2 * (1 - (v / cruise) ** 4)
+        freed = drivers.accel_mps2 * (1 - elementary.power(v / cruise, 4.0))
         command = np.where(passed | ~has_stop | (left > 60.0), freed, np.minimum(held, freed))
         fresh = a + np.clip(command - a, -8.0 * dt, 5.0 * dt)
         faster = np.maximum(v + (a + fresh) / 2 * dt, 0.0)

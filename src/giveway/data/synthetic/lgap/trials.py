@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.seeds import stream
 from giveway.data.synthetic.drivers import MAX_ACCEL_MPS2, MIN_ACCEL_MPS2, AcceptanceRule, draw_boldness, draw_drivers
@@ -163,7 +164,7 @@ def _move(
         left = stop - s[k]
         wanted = np.where(left > 0, np.sqrt(2 * 1.6 * np.maximum(left, 0)) + creep, np.where(left > -1.2, creep, 0))
         held = np.clip((np.minimum(wanted, approach) - v[k]) / 0.35, -3.5, 1.0)
-        freed = accel * (1 - (v[k] / TURN_SPEED_MPS) ** 4)
+        freed = accel * (1 - elementary.power(v[k] / TURN_SPEED_MPS, 4.0))
         command = np.where(k * FINE_S >= go_s, freed, held)
         jerk = np.clip((command - a[k]) / FINE_S, -9.0, 5.0)
         a[k + 1] = a[k] + jerk * FINE_S
