@@ -1,6 +1,7 @@
 """Driving cases end to end, in process: invariance, determinism, failure, comparison with the humans."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -272,4 +273,16 @@ def test_rank_agreement_needs_three_predictors(bundled):
         scored.append(summarize(name, [s.challenge for s in scores], DEFAULT, more=[s.measurements() for s in scores]))
     assert scored[0].means["ade_m"] > scored[1].means["ade_m"]
     assert open_against_closed_loop(scored[:2]) is None
-    assert -1 <= open_against_closed_loop(scored).coefficient <= 1
+    assert open_against_closed_loop(scored) is not None
+
+
+@pytest.mark.parametrize(("scores", "expected"), [([3.0, 2.0, 1.0, 0.0], 1.0), ([0.0, 1.0, 2.0, 3.0], -1.0)])
+def test_rank_agreement_is_positive_where_smaller_errors_drive_better(scores, expected):
+    errors = [0.5, 1.0, 1.5, 2.0]
+    scored = [
+        SimpleNamespace(means={"ade_m": error}, score=SimpleNamespace(score=score))
+        for error, score in zip(errors, scores, strict=True)
+    ]
+    assert open_against_closed_loop(scored).coefficient == pytest.approx(expected)
+    unknown = SimpleNamespace(means={}, score=SimpleNamespace(score=9.0))
+    assert open_against_closed_loop([*scored, unknown]).coefficient == pytest.approx(expected)

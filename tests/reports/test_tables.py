@@ -131,6 +131,16 @@ def test_best_and_ties_within_noise_are_marked_for_a_metric_where_lower_is_bette
     assert "116" in table.caption and "Holm" in table.caption and "1.92" in table.caption
 
 
+def test_three_splits_mark_no_ties_and_say_why(small_frame: pl.DataFrame) -> None:
+    few = small_frame.filter(pl.col("repetition") < 3)
+    table = benchmark_table(few, metric="ade", t0="constant")
+    entries = [e for row in table.rows for line in row.lines for e in line.entries]
+    assert not any(e.tied for e in entries)
+    assert any(e.best for e in entries)
+    assert "3 splits are too few to call a model worse" in table.caption
+    assert "not significantly worse" not in table.caption
+
+
 def test_captions_name_the_version_that_the_results_were_measured_with(small_frame: pl.DataFrame) -> None:
     frame = small_frame.with_columns(pl.lit(7, dtype=pl.Int64).alias("metric_version"))
     assert "metric ade version 7." in benchmark_table(frame, metric="ade", t0="constant").caption

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from giveway.runs.progress import describe, duration
+from giveway.runs.progress import RemainingTime, describe, duration
 
 SCRIPT = """
 from giveway.runs import default_progress
@@ -26,8 +26,28 @@ def test_times_are_written_for_people() -> None:
 
 
 def test_a_line_tells_share_failures_rate_and_time_left() -> None:
-    assert describe(9, 1, 10, 40, 5.0) == "20/40 (50 %), 1 failed, 2 cells/s, 10 s left"
+    assert describe(9, 1, 10, 40, 5.0, 10.0) == "20/40 (50 %), 1 failed, 2 cells/s, 10 s left"
+    assert describe(9, 1, 10, 40, 5.0) == "20/40 (50 %), 1 failed, 2 cells/s"
     assert describe(0, 0, 0, 0, 0.0) == "0/0 (0 %), 0 cells/s"
+
+
+def test_a_slow_first_cell_promises_no_hour_for_two_minutes() -> None:
+    remaining = RemainingTime()
+    promised = []
+    for finished in range(1, 101):
+        remaining.add(finished, 30.0 + 0.9 * finished)  # half a minute of compiling, then 0.9 s a cell
+        promised.append(remaining.left_s(100))
+    assert promised[:3] == [None] * 3
+    assert promised[-1] is None
+    truth = [0.9 * (100 - n) for n in range(4, 100)]
+    assert promised[3:-1] == pytest.approx(truth, rel=0.01)
+
+
+def test_the_pace_follows_a_run_that_becomes_slower() -> None:
+    remaining = RemainingTime()
+    for finished in range(1, 21):
+        remaining.add(finished, 0.1 * finished if finished <= 10 else 1.0 + 5.0 * (finished - 10))
+    assert remaining.left_s(40) == pytest.approx(100.0)
 
 
 def test_a_pipe_gets_plain_lines() -> None:

@@ -15,7 +15,7 @@ from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, order_datasets, order_models
 from giveway.reports.published import published_value
 from giveway.reports.results import Results, Scores, Selection, select_results
-from giveway.reports.significance import tied_on_critical_split, tied_on_random_splits
+from giveway.reports.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.reports.table import DECIMALS, ColumnGroup, Entry, Line, RowGroup, Table
 
 
@@ -258,8 +258,7 @@ def _caption(results: Results, info: MetricInfo, datasets: list[str]) -> str:
         f"Mean and deviation (divisor {divisor}) over {num_splits} {results.selection.split} splits; "
         "below, the critical split.",
         "Best value per n_I marked (underlined, bold or *), with all ties at three decimals.",
-        f"~ or ≈: not significantly worse than the best (one-sided {test}, 5 %; on the critical split: "
-        f"difference below {bound:.2f} deviations).",
+        tie_caption(num_splits, test, f"; on the critical split: difference below {bound:.2f} deviations"),
         f"Test samples: {', '.join(counts)}.",
         f"Profile {results.profile}, metric {info.name} version {results.metric_version}.",
     ]

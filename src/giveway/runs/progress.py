@@ -11,6 +11,9 @@ from typing import Protocol, TextIO
 LINE_EVERY_S = 5.0
 """At most one plain line in this time, apart from failures and the last one."""
 
+FIRST_ESTIMATE = 4
+"""Finished cells before which nothing is said about the time left."""
+
 
 class Progress(Protocol):
     """What a run tells while it goes on."""
@@ -71,6 +74,7 @@ class LineProgress(SilentProgress):
     """
 
     def __init__(self, stream: TextIO | None = None, *, every_s: float = LINE_EVERY_S) -> None:
+        self._remaining = RemainingTime()
         self._stream = stream or sys.stderr
         self._every_s = every_s
         self._total = self._skipped = 0
@@ -89,11 +93,13 @@ class LineProgress(SilentProgress):
         if problem:
             self.say(f"failed: {problem}")
         now = time.monotonic()
+        self._remaining.add(done + failed, now - self._began)
         over = done + failed + self._skipped >= self._total
         if now - self._last < self._every_s and not over:
             return
         self._last = now
-        text = describe(done, failed, self._skipped, self._total, now - self._began)
+        left = self._remaining.left_s(self._total - self._skipped)
+        text = describe(done, failed, self._skipped, self._total, now - self._began, left)
         if not over:
             text += f", {_workers(workers)}" * (workers > 0) + f"  {current}"
         self.say(text)
@@ -115,37 +121,41 @@ class BarProgress(SilentProgress):
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
 
         self._bar = RichProgress(
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[workers]}", markup=False),
             TextColumn("{task.fields[failed]}", style="red", markup=False),
             TextColumn("{task.fields[current]}", markup=False),
             console=Console(stderr=True),
         )
-        self._task = self._bar.add_task("", total=None, rate="", workers="", failed="", current="")
-        self._skipped = 0
+        self._task = self._bar.add_task("", total=None, rate="", left="", workers="", failed="", current="")
+        self._remaining = RemainingTime()
+        self._skipped = self._total = 0
         self._began = 0.0
 
     def start(self, *, total: int, skipped: int, workers: int) -> None:
         """Show the bar."""
-        self._skipped, self._began = skipped, time.monotonic()
-        self._bar.reset(self._task, total=total, completed=skipped, rate="", workers="", failed="", current="")
+        self._skipped, self._total, self._began = skipped, total, time.monotonic()
+        self._bar.reset(self._task, total=total, completed=skipped, rate="", left="", workers="", failed="", current="")
 
     def update(self, *, done: int, failed: int, current: str, problem: str = "", workers: int = 0) -> None:
         """Move the bar; failures are printed above it."""
         if problem:
             self.say(f"failed: {problem}")
         elapsed = max(time.monotonic() - self._began, 1e-9)
+        self._remaining.add(done + failed, elapsed)
+        left = self._remaining.left_s(self._total - self._skipped)
         self._bar.update(
             self._task,
             completed=self._skipped + done + failed,
             rate=f"{(done + failed) / elapsed:.3g}/s",
+            left="" if left is None else f"{duration(left)} left",
             workers=_workers(workers) if workers else "",
             failed=f"{failed} failed" if failed else "",
             current=current[:60],
@@ -174,17 +184,41 @@ def default_progress() -> Progress:
     return BarProgress() if sys.stderr.isatty() else LineProgress()
 
 
-def describe(done: int, failed: int, skipped: int, total: int, elapsed_s: float) -> str:
+class RemainingTime:
+    """How long a run will still take, from the pace of its later half.
+
+    The first cells pay for starting workers, compiling and shared inputs, and say nothing about the others: after one
+    slow cell of a hundred an estimate from all of them promises an hour for a run of two minutes. So the pace is that
+    of the later half of what is finished, and nothing is promised before :data:`FIRST_ESTIMATE` cells.
+    """
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[int, float]] = [(0, 0.0)]
+
+    def add(self, finished: int, elapsed_s: float) -> None:
+        """So many cells were finished after so long."""
+        if finished > self._seen[-1][0]:
+            self._seen.append((finished, elapsed_s))
+
+    def left_s(self, total: int) -> float | None:
+        """Seconds until ``total`` cells are finished; None as long as nobody can tell, or if all are."""
+        finished, now = self._seen[-1]
+        if finished < FIRST_ESTIMATE or finished >= total:
+            return None
+        half, then = next(pair for pair in self._seen[::-1] if 2 * pair[0] <= finished)
+        return (total - finished) * (now - then) / (finished - half)
+
+
+def describe(done: int, failed: int, skipped: int, total: int, elapsed_s: float, left_s: float | None = None) -> str:
     """``"12/40 (30 %), 1 failed, 2.4 cells/s, 12 s left"``."""
     finished = done + failed
     rate = finished / elapsed_s if elapsed_s > 0 else 0.0
-    left = total - skipped - finished
     parts = [f"{skipped + finished}/{total} ({100 * (skipped + finished) / max(total, 1):.0f} %)"]
     if failed:
         parts.append(f"{failed} failed")
     parts.append(f"{rate:.3g} cells/s")
-    if left and rate:
-        parts.append(f"{duration(left / rate)} left")
+    if left_s is not None:
+        parts.append(f"{duration(left_s)} left")
     return ", ".join(parts)
 
 

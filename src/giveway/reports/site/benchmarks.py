@@ -18,7 +18,7 @@ from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.published import published_value
 from giveway.reports.results import Results, Selection, select_results
-from giveway.reports.significance import tied_on_critical_split, tied_on_random_splits
+from giveway.reports.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.reports.site.charts import Line, curves, stacked_bars
 from giveway.reports.site.content import Block, Chart, Entry, Page, Paragraph, Picture, Table, number, value_entry
 from giveway.stats.paired import TEST_TO_TRAIN
@@ -259,8 +259,8 @@ def _caption(results: Results, info: MetricInfo) -> str:
     paper = results.profile == "paper"
     test = "paired t-test" if paper else "corrected resampled t-test with Holm's correction"
     sentences = [
-        "Underlined: best of its dataset and input length. ≈: not significantly worse than the best "
-        f"(one-sided {test}, 5 %).",
+        "Underlined: best of its dataset and input length.",
+        tie_caption(max((len(s.repetition) for s in results.scores.values()), default=0), test),
         f"Interval: 95 % over random splits{'' if paper else ', widened because splits share samples'}.",
         f"Profile {results.profile}, metric {info.name} version {results.metric_version}. {info.reference}",
         "Published numbers stand only beside recordings they were made from.",
@@ -283,6 +283,7 @@ def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection
         for row in winners:
             tied = ties[row[0].text, row[1].text]
             shown = ", ".join(tied[:4]) + (f" and {len(tied) - 4} more" if len(tied) > 4 else "")
+            shown = "too few splits to tell" if NO_TIES in table.caption else shown
             rows.append(
                 (Entry(text=page.title, link=page.file), *row[:2], row[3], row[4], row[5], Entry(text=shown or "–"))
             )
