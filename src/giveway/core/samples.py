@@ -72,6 +72,8 @@ class GapInputs:
         num_predict: (N,) n_pred, steps of dt a model has to predict.
         dt_s: spacing of input and output grids [s].
         boundary: where T accepts.
+        closes_s: (N,) when the gap closes, t_C - t_0, as far as ``num_predict`` tells it anyway: within its last step
+            [s]. None: at its end.
     """
 
     sample_id: StrArray
@@ -82,6 +84,12 @@ class GapInputs:
     num_predict: IntArray
     dt_s: float
     boundary: AcceptanceBoundary
+    closes_s: FloatArray | None = None
+
+    @property
+    def horizon_s(self) -> FloatArray:
+        """(N,) time within which T must enter for the gap to be accepted [s]."""
+        return self.num_predict * self.dt_s if self.closes_s is None else self.closes_s
 
     @property
     def num_samples(self) -> int:
@@ -104,7 +112,17 @@ class GapInputs:
             num_predict=self.num_predict[index],
             dt_s=self.dt_s,
             boundary=self.boundary.take(index),
+            closes_s=None if self.closes_s is None else self.closes_s[index],
         )
+
+
+def closing_times(t_close_s: FloatArray, num_predict: IntArray, dt_s: float) -> FloatArray:
+    """(N,) t_C - t_0 where it lies in the last step of the horizon, else the end of the horizon [s].
+
+    The horizon is t_C rounded up to whole steps unless it was cut or projected; only then does it say nothing more.
+    """
+    end = num_predict * dt_s
+    return np.where((t_close_s > end - dt_s) & (t_close_s <= end), t_close_s, end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

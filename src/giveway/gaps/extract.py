@@ -10,7 +10,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError
-from giveway.core.samples import GapInputs, GapSamples, GapTruth
+from giveway.core.samples import GapInputs, GapSamples, GapTruth, closing_times
 from giveway.core.scene import Scene
 from giveway.gaps.admission import REASON_CODES, REASONS, Admission, admit
 from giveway.gaps.prediction_time import DT_S, Choice, optimal_delta_t, prediction_times
@@ -282,6 +282,7 @@ def _assemble(
         num_predict=ahead.num_predict,
         dt_s=DT_S,
         boundary=raw.boundary.take(kept),
+        closes_s=closing_times(ahead.t_close_s, ahead.num_predict, DT_S),
     )
     truth = GapTruth(
         accepted=times.is_accepted[kept],

@@ -11,7 +11,7 @@ import polars as pl
 from giveway.core.arrays import AnyArray, FloatArray
 from giveway.core.errors import FileFormatError
 from giveway.core.files import write_atomically
-from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth
+from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth, closing_times
 
 
 def write_samples(path: Path, parts: Sequence[GapSamples]) -> int:
@@ -86,6 +86,7 @@ def _samples(frame: pl.DataFrame) -> GapSamples:
     vulnerable = str(frame["vulnerable"][0]).split(",")
     boundary = _array(frame, "boundary", (n, 4))
     observed = frame["num_observed"].to_numpy().astype(np.int64)
+    num_predict, dt_s = frame["num_predict"].to_numpy().astype(np.int64), float(frame["dt_s"][0])
     future = np.full((n, int(observed.max(initial=0)), 2), np.nan)
     flat = frame["future_xy"].explode(empty_as_null=False).to_numpy().astype(np.float64)
     future[np.arange(future.shape[1]) < observed[:, None]] = flat.reshape(-1, 2)
@@ -98,11 +99,12 @@ def _samples(frame: pl.DataFrame) -> GapSamples:
             role_is_vulnerable=np.array([role in vulnerable for role in roles]),
             xy=_array(frame, "xy", (n, len(roles), steps, 2)),
             distance=_array(frame, "distance", (n, len(DISTANCES), steps)),
-            num_predict=frame["num_predict"].to_numpy().astype(np.int64),
-            dt_s=float(frame["dt_s"][0]),
+            num_predict=num_predict,
+            dt_s=dt_s,
             boundary=AcceptanceBoundary(
                 normal=boundary[:, :2].copy(), offset_m=boundary[:, 2].copy(), radius_m=boundary[:, 3].copy()
             ),
+            closes_s=closing_times(_floats(frame, "t_close_s"), num_predict, dt_s),
         ),
         truth=GapTruth(
             accepted=frame["accepted"].to_numpy().astype(np.bool_),

@@ -15,6 +15,7 @@ MAX_ACTIONS = 9
 
 Profile = Literal["paper", "clean"]
 StepCount = Literal["integer", "float32"]
+Acceptance = Literal["before_closing", "horizon"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ _BY_NAME: dict[str, Configuration] = {
     ]
 }
 
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 """Counts up when the same samples and seed give another model."""
 
 NAMES: tuple[str, ...] = tuple(_BY_NAME)
@@ -130,6 +131,8 @@ class Switches:
             ``"logarithms"``: the published mistake, logarithms taken for natural units.
         spread_term: loss 2. ``"relative"``: of std/T_out, capped at 0.1, as computed; ``"absolute"``: as printed,
             100 Var - 20 std + 1 of the time itself.
+        acceptance: ``"before_closing"``: T must enter before t_C, as printed (eq. 17); ``"horizon"``: before the end of
+            the simulation, which is t_C rounded up to a step, as computed.
         box_fraction: width of the second stage's box as a part of the range: 1/4 as computed, 1/5 as printed.
     """
 
@@ -137,13 +140,14 @@ class Switches:
     step_count: StepCount = "integer"
     stage_winner: Literal["best", "logarithms"] = "best"
     spread_term: Literal["relative", "absolute"] = "relative"
+    acceptance: Acceptance = "before_closing"
     box_fraction: float = 0.25
 
     @classmethod
     def of(cls, profile: Profile) -> Switches:
         """``"paper"``: as the published results were computed, mistakes included; ``"clean"``: corrected."""
         if profile == "paper":
-            return cls(optimizer="bayes", step_count="float32", stage_winner="logarithms")
+            return cls(optimizer="bayes", step_count="float32", stage_winner="logarithms", acceptance="horizon")
         if profile == "clean":
             return cls()
         raise UnknownNameError("profile", profile, ("paper", "clean"))

@@ -26,6 +26,7 @@ class Encounters:
         half_extent: (N, 2) c = (L + l)/2, half of the contested space as seen by the center [m].
         num_steps: (N,) N of the specification, the horizon in steps of δt.
         key: (N,) names the random stream of an encounter; draws depend on nothing else but seed, path and step.
+        closes_s: (N,) t_C - t_0, not rounded up to steps [s]; None: the horizon.
     """
 
     chi: FloatArray
@@ -33,6 +34,7 @@ class Encounters:
     half_extent: FloatArray
     num_steps: IntArray
     key: UintArray
+    closes_s: FloatArray | None = None
 
     @property
     def num_samples(self) -> int:
@@ -52,7 +54,7 @@ class Encounters:
 
     def with_steps(self, num_steps: IntArray) -> Encounters:
         """The same encounters with other horizons."""
-        return replace(self, num_steps=num_steps)
+        return replace(self, num_steps=num_steps, closes_s=None)
 
     def take(self, index: IntArray | BoolArray | slice) -> Encounters:
         """Some of the encounters, with their random streams."""
@@ -62,6 +64,7 @@ class Encounters:
             half_extent=self.half_extent[index],
             num_steps=self.num_steps[index],
             key=self.key[index],
+            closes_s=None if self.closes_s is None else self.closes_s[index],
         )
 
 
@@ -108,6 +111,7 @@ def encounters_from_distances(
         half_extent=half_extent,
         num_steps=steps_of_horizon(horizon),
         key=content_keys(np.concatenate([d_c, d_a, l_e[:, None], l_t[:, None]], axis=1)) if key is None else key,
+        closes_s=np.minimum(horizon, MAX_STEPS * DT_S),
     )
 
 

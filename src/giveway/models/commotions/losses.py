@@ -35,7 +35,8 @@ class TrainingSet:
         digest = hashlib.sha256()
         e = self.encounters
         times = np.where(self.accepted, self.t_accept_s, 0.0)
-        for array in (e.chi, e.v, e.half_extent, e.num_steps, e.key, self.accepted, times):
+        closes = e.horizon_s if e.closes_s is None else e.closes_s
+        for array in (e.chi, e.v, e.half_extent, e.num_steps, closes, e.key, self.accepted, times):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 

@@ -80,7 +80,7 @@ def encounters_of(inputs: GapInputs) -> Encounters:
         )
     distance = dict(zip(DISTANCES, np.moveaxis(inputs.distance, 1, 0), strict=True))
     key = [seed_for(0, "sample", name) % 2**64 for name in inputs.sample_id]
-    return encounters_from_distances(
+    encounters = encounters_from_distances(
         d_c=distance["D_C"][:, -2:],
         d_a=distance["D_A"][:, -2:],
         l_e=distance["L_E"][:, -1],
@@ -88,6 +88,7 @@ def encounters_of(inputs: GapInputs) -> Encounters:
         horizon_s=np.minimum(inputs.num_predict, MAX_STEPS) * DT_S,
         key=np.array(key, dtype=np.uint64),
     )
+    return replace(encounters, closes_s=np.minimum(inputs.horizon_s, MAX_STEPS * DT_S))
 
 
 def training_set(samples: GapSamples) -> TrainingSet:
@@ -148,6 +149,7 @@ class FittedCommotions:
                 num_paths=self.num_paths,
                 seed=seed,
                 step_count=self.switches.step_count,
+                acceptance=self.switches.acceptance,
             )
             probability[keep], quantile[keep] = outcome.probability, outcome.quantiles_s()
         if not np.isfinite(probability).all():

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.predictions import QUANTILES
-from giveway.models.commotions.config import Configuration, StepCount
+from giveway.models.commotions.config import Acceptance, Configuration, StepCount
 from giveway.models.commotions.encounter import Encounters, encounters_from_distances, steps_made
 from giveway.models.commotions.parameters import YIELD_PENALTY, Theta
 
@@ -123,6 +123,7 @@ def simulate_encounters(
     noise: Literal["random", "silent"] | FloatArray = "random",
     penalties: tuple[float, float] = (0.0, YIELD_PENALTY),
     step_count: StepCount = "integer",
+    acceptance: Acceptance = "before_closing",
 ) -> Simulation:
     """As :func:`simulate`, from checked values.
 
@@ -137,6 +138,7 @@ def simulate_encounters(
         noise: ``"silent"`` sets all draws to 0; an array (steps, 2, 3) gives ε of every step and vehicle (E, T).
         penalties: u_ny/u_free of E and T.
         step_count: ``"float32"`` loses the last step of some horizons, as published.
+        acceptance: ``"horizon"`` also accepts paths that enter after t_C within its last step, as published.
 
     Raises:
         UsageError: without paths, or if ΔT is no 2 to 5 steps.
@@ -186,10 +188,28 @@ def simulate_encounters(
     jobs = num * num_paths
     workers = max(1, min(default_threads() if threads is None else threads, jobs // MIN_CHUNK))
     if workers == 1:
-        return Simulation(
-            accepted=accepted, t_accept_s=t_accept, path_steps=int(rollout.simulate_jobs(0, jobs, *arguments))
-        )
-    edges = np.linspace(0, jobs, workers * CHUNKS_PER_THREAD + 1).astype(np.int64).tolist()
-    with ThreadPoolExecutor(workers) as pool:
-        steps = pool.map(lambda edge: int(rollout.simulate_jobs(*edge, *arguments)), itertools.pairwise(edges))
-        return Simulation(accepted=accepted, t_accept_s=t_accept, path_steps=sum(steps))
+        path_steps = int(rollout.simulate_jobs(0, jobs, *arguments))
+    else:
+        edges = np.linspace(0, jobs, workers * CHUNKS_PER_THREAD + 1).astype(np.int64).tolist()
+        with ThreadPoolExecutor(workers) as pool:
+            steps = pool.map(lambda edge: int(rollout.simulate_jobs(*edge, *arguments)), itertools.pairwise(edges))
+            path_steps = sum(steps)
+    simulation = Simulation(accepted=accepted, t_accept_s=t_accept, path_steps=path_steps)
+    return simulation if acceptance == "horizon" else before_closing(simulation, encounters)
+
+
+def before_closing(simulation: Simulation, encounters: Encounters) -> Simulation:
+    """The same paths, accepted only if T enters before the gap closes.
+
+    The simulation ends at T_out, which is t_C rounded up to a step of 0.2 s. A path that enters in between came too
+    late: a_pred = 1 iff χ_T(t_C) < (L_T + l)/2, interpolated linearly (Schumann et al., supplementary material, eq.
+    17). Its time becomes T_out, that of a path that has nothing left to go.
+    """
+    if encounters.closes_s is None:
+        return simulation
+    late = simulation.accepted & (simulation.t_accept_s >= encounters.closes_s[:, None])
+    return replace(
+        simulation,
+        accepted=simulation.accepted & ~late,
+        t_accept_s=np.where(late, encounters.horizon_s[:, None], simulation.t_accept_s),
+    )

@@ -58,6 +58,7 @@ def objective_of(training: TrainingSet, config: Configuration, switches: Switche
             precision=options.precision,
             threads=options.threads,
             step_count=switches.step_count,
+            acceptance=switches.acceptance,
         )
         return loss_of(path_losses(simulation, training, config, switches))
 
