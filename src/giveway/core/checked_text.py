@@ -19,7 +19,7 @@ MAX_WORD = 1024
 
 MARKS = (b"\xff\xfe", b"\xfe\xff")
 
-_LONG_DIGITS = re.compile(rb"[0-9]{21}")
+_LONG_DIGITS = re.compile("[0-9]{21}")
 _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 _TOML = re.compile(
     rb'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*|[\[\]{}]|[A-Za-z0-9_.+:-]+',
@@ -112,7 +112,7 @@ def parse_json(text: str) -> Any:
         json.JSONDecodeError: no JSON.
     """
     try:
-        if _LONG_DIGITS.search(text.encode()) is None:
+        if _LONG_DIGITS.search(text) is None:
             return json.loads(text)
         return json.loads(text, parse_int=_integer, parse_float=_number)
     except RecursionError:
