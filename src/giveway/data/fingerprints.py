@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from giveway.core.checked import known_sha256, sha256_of_file
 from giveway.core.seals import sha256_of_bytes
