@@ -9,8 +9,8 @@ is on disk. Several processes asking for the same artifact wait for the one that
 
 ``artifact.json`` lists every file with size and SHA-256 and is sealed. A process compares each file once before it
 hands out the folder. A damaged artifact is put aside as ``<key>.damaged`` and built again; one of release 0.1, which
-knows sizes only, is built again as well. Every cell keeps the seals of the artifacts it was computed from, so cells of an
-artifact that came out differently are found.
+knows sizes only, is built again as well. Every cell keeps the seals of the artifacts it was computed from, so cells of
+an artifact that came out differently are found.
 """
 
 from __future__ import annotations
