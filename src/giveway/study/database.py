@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import MissingDependencyError, StoreError
+from giveway.study.integrity import check_sqlite
 
 try:
     from alembic import command
@@ -64,6 +65,9 @@ def open_database(url: str, *, pool_size: int = 8) -> Engine:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_immediate)
     try:
+        if engine.dialect.name == "sqlite":
+            with engine.connect() as connection:
+                check_sqlite(connection.connection, shown)
         _migrate(engine, shown)
     except DBAPIError as error:
         raise StoreError(
