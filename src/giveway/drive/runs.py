@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from giveway.core.files import write_text
+from giveway.core.sealed_files import write_document
 from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
@@ -267,7 +266,7 @@ def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, Challeng
 def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
     """The summary of all predictors of a run, as a document beside the store."""
     document = summary_document(runs, planner)
-    write_text(out / "drive.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_document(out / "drive.json", document, indent=1)
     return document
 
 
