@@ -201,8 +201,8 @@ def artifacts(folder: Path) -> Generator[Subject]:
             "splits": {"random": 1},
             "models": ["LR_1D"],
             "metrics": ["auc"],
-            "min_samples": 20,
-            "synthetic": {"lgap": {"count": 150}},
+            "min_samples": 10,
+            "synthetic": {"lgap": {"count": 40}},
         },
         where="faults",
     )
