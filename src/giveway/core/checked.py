@@ -319,6 +319,11 @@ def known_sha256(path: Path) -> str:
     return _digests[key]
 
 
+def remember_sha256(path: Path, sha256: str) -> None:
+    """Tell :func:`known_sha256` the digest of a file that this process has just written and digested elsewhere."""
+    _digests[_identity(path)] = sha256
+
+
 def _identity(path: Path) -> tuple[str, int, int, int, int, int]:
     stat = path.stat()
     return (os.path.realpath(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
