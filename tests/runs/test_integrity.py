@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.main import run as giveway
+from giveway.core.errors import StoreError
 from giveway.runs import Cell, SerialExecutor, Store, collect, read_index, run, status, verify
 from giveway.runs.artifacts import MANIFEST, Artifacts, checked_seal
 
@@ -66,8 +67,24 @@ def test_a_kill_between_the_two_files_of_the_index_is_no_damage(
 
 def test_a_record_flipped_behind_the_index_is_found_by_verify(computed: Store, cells: Cells) -> None:
     assert verify(computed) == ()
-    flip(computed.record_path(cells(4)[2].key))
-    assert [d.key for d in verify(computed)] == [cells(4)[2].key]
+    key = cells(4)[2].key
+    whole = computed.record_path(key).read_bytes()
+    flip(computed.record_path(key))
+    assert [d.key for d in verify(computed)] == [key]
+    assert status(computed).shortfall == "3 of 4 cells (1 damaged)"
+    summary = run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1})
+    assert (summary.done, [d.key for d in summary.damaged]) == (1, [key])
+    assert computed.record_path(key).read_bytes() == whole
+    assert status(computed).shortfall == ""
+
+
+def test_a_record_that_a_reader_found_damaged_is_computed_by_the_next_run(computed: Store, cells: Cells) -> None:
+    key = cells(4)[2].key
+    flip(computed.record_path(key))
+    with pytest.raises(StoreError, match="damaged"):
+        computed.read(key)
+    assert [d.key for d in status(computed).damaged] == [key]
+    assert run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1}).done == 1
 
 
 def test_flipped_samples_are_put_aside_named_and_computed_again(computed: Store, cells: Cells) -> None:

@@ -18,8 +18,9 @@ from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, Challeng
 from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning.protocol import Planner
 from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
+from giveway.runs.records import DamagedRecordError
 from giveway.sim.cases import Case
-from giveway.sim.log_files import read_log, write_log
+from giveway.sim.log_files import is_whole_log, read_log, write_log
 from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
@@ -159,8 +160,12 @@ def run_predictor(
 
 
 def is_done(out: Path, store: Store, cell: Cell) -> bool:
-    """Whether a drive has both its record and its log."""
-    return store.record_path(cell.key).exists() and (log_folder(out, cell) / "log.json").exists()
+    """Whether a drive has both its record and its log, as they were written; otherwise it is driven again."""
+    try:
+        store.open_record(cell.key)
+    except (FileNotFoundError, DamagedRecordError):
+        return False
+    return is_whole_log(log_folder(out, cell))
 
 
 def _keep(out: Path, store: Store, cell: Cell, drive: Drive, *, keep_predictions: bool) -> None:

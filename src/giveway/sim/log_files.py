@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from giveway.core.checked import Expect, read_parquet, read_sealed, sha256_of_file
+from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import write_atomically
 from giveway.core.sealed_files import write_document
@@ -83,6 +83,18 @@ def read_log(folder: Path) -> DriveLog:
     if log.digest != document["digest"]:
         raise FileFormatError("a drive log that was changed", where=folder, found="its digest does not fit its content")
     return log
+
+
+def is_whole_log(folder: Path) -> bool:
+    """Whether a log is there and its files are what was written; of one of release 0.1, whether it is there."""
+    if not (folder / "log.json").exists():
+        return False
+    try:
+        sealed = read_sealed(folder / "log.json", limit=LOG_BYTES, expect=LOG)
+        digests: Mapping[str, str] = {} if sealed.seal is None else sealed.document["files"]
+        return all(known_sha256(folder / name) == digest for name, digest in digests.items())
+    except (FileFormatError, OSError, KeyError):
+        return False
 
 
 def logs_below(folder: Path) -> list[Path]:
