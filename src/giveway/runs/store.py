@@ -161,7 +161,7 @@ class Store:
         return self._samples(key, self.read_record(key))
 
     def read_record(self, key: str) -> dict[str, Any]:
-        """The checked document of a cell (``cell``, ``measurements``, ``info``, ``samples``); a damaged one is put aside."""
+        """The checked document of a cell: ``cell``, ``measurements``, ``info``, ``samples``; put aside if damaged."""
         path = self.record_path(key)
         try:
             return self.open_record(key)[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,15 +96,17 @@ def _count_wrong(connection: Connection, key: StudyKey, table: Table) -> int:
 
 
 def check_sqlite(connection: Any, where: str) -> None:
-    """Let SQLite look through the structure of its file.
+    """Let SQLite look through its file, indexes included: a join goes by them, and a damaged one loses rows silently.
 
     Raises:
         StoreError: naming the first thing it complains about.
     """
     cursor = connection.cursor()
     try:
-        found = [str(row[0]) for row in cursor.execute("PRAGMA quick_check(1)").fetchall()]
+        found = [str(row[0]) for row in cursor.execute("PRAGMA integrity_check(1)").fetchall()]
         orphans = cursor.execute("PRAGMA foreign_key_check").fetchmany(1)
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise StoreError("the study database is damaged", where=where, found=error, hint=HINT) from error
     finally:
         cursor.close()
     if found != ["ok"] or orphans:
