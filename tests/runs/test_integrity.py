@@ -121,7 +121,7 @@ def test_the_command_names_damage_and_ends_with_one(
     with pytest.raises(SystemExit) as ended:
         giveway(["gaps", "status", str(computed.root), "--verify"])
     assert ended.value.code == 0
-    assert "every file is what was written" in capsys.readouterr().out
+    assert "every file with a digest is what was written" in capsys.readouterr().out
     flip(computed.record_path(cells(4)[0].key))
     with pytest.raises(SystemExit) as ended:
         giveway(["gaps", "status", str(computed.root), "--verify"])
@@ -165,9 +165,13 @@ def test_a_flipped_artifact_is_put_aside_and_built_again(tmp_path: Path) -> None
 
 
 def test_an_artifact_of_the_first_release_is_built_again_without_being_called_damaged(tmp_path: Path) -> None:
-    artifacts = Artifacts(tmp_path)
+    artifacts = Artifacts(tmp_path / "artifacts")
     folder = artifacts.get({"a": 1}, _write("old"))
     (folder / MANIFEST).write_text('{"files":{"a.txt":3},"spec":{"a":1}}')
+    store = Store(tmp_path / "R", create=True)
+    folder.parent.parent.rename(store.artifacts.root)
+    artifacts, folder = store.artifacts, store.artifacts.path({"a": 1})
+    assert verify(store) == ()
     assert (artifacts.get({"a": 1}, _write("new")) / "a.txt").read_text() == "new"
     assert not folder.with_name(f"{folder.name}.damaged").exists()
 

@@ -121,6 +121,14 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return found.document, found.seal
 
 
+def has_no_digests(folder: Path) -> bool:
+    """Whether release 0.1 wrote an artifact: it knows sizes only, so nobody can tell whether it is damaged."""
+    try:
+        return read_sealed(folder / MANIFEST, expect=ARTIFACT).seal is None
+    except StoreError:
+        return False
+
+
 def checked_seal(folder: Path) -> str | None:
     """The seal of an artifact all of whose files are what was written; None otherwise.
 
@@ -139,13 +147,9 @@ def _put_aside(final: Path) -> None:
     """Move what is in the way: a damaged artifact is kept for looking at, one without digests is not damaged."""
     if not final.exists():
         return
-    try:
-        is_old = read_sealed(final / MANIFEST, expect=ARTIFACT).seal is None
-    except StoreError:
-        is_old = False
     aside = final.with_name(f"{final.name}.damaged")
     shutil.rmtree(aside, ignore_errors=True)
-    if is_old:
+    if has_no_digests(final):
         shutil.rmtree(final)
     else:
         final.rename(aside)

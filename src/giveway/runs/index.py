@@ -25,7 +25,7 @@ import polars as pl
 from giveway.core.checked import OWN, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
 from giveway.core.seals import seal, sha256_of_bytes
-from giveway.runs.artifacts import checked_seal, read_manifest
+from giveway.runs.artifacts import checked_seal, has_no_digests, read_manifest
 from giveway.runs.files import canonical_json, write_atomically
 from giveway.runs.records import DamagedRecordError
 from giveway.runs.store import Damaged, FailedCell, Stamp, Store
@@ -249,7 +249,7 @@ def _seal_there(store: Store, name: str) -> str | None:
 
 
 def _verify_artifact(store: Store, folder: Path, found: list[Damaged]) -> None:
-    if not folder.name.endswith(".damaged") and checked_seal(folder) is None:
+    if not folder.name.endswith(".damaged") and checked_seal(folder) is None and not has_no_digests(folder):
         reason = "not what was written; built again by the next run that needs it"
         found.append(Damaged(key=folder.relative_to(store.root).as_posix(), reason=reason))
 
