@@ -184,7 +184,9 @@ def status(
     for entry in damaged:
         typer.echo(f"damaged: {entry.key} ({entry.reason})")
     if verify:
-        typer.echo("every file with a digest is what was written" if not altered else "start the same run again to mend cells")
+        typer.echo(
+            "every file with a digest is what was written" if not altered else "start the same run again to mend cells"
+        )
     if altered:
         raise typer.Exit(1)
 
