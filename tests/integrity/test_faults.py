@@ -1,6 +1,6 @@
 """Damage on disk is refused, named or repaired, never read: single-bit flips and truncations of everything we write.
 
-The default run makes up to a fifth of the flips and a few truncations; ``pytest -m faults`` or ``tools/faults`` makes all.
+The default run makes up to a fifth of the flips and a few truncations; ``pytest -m faults`` and ``tools/faults`` all.
 """
 
 from __future__ import annotations
