@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import secrets
@@ -48,11 +47,6 @@ def canonical_json(value: Any) -> bytes:
     """UTF-8 JSON with sorted keys and no spaces; equal values give equal bytes."""
     text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 as 64 hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def write_atomically(path: Path, data: bytes, *, flush: bool = True) -> None:

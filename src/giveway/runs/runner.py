@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Literal, TextIO
 
 from giveway.core.errors import GivewayError, UsageError
+from giveway.core.seals import seal
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
 from giveway.runs.files import FULL, DiskFullError, canonical_json, plain, write_atomically
@@ -243,10 +244,11 @@ class _Session:
         self.store.sweep()
         self._write_provenance()
         self.store.refresh()
-        read_index(self.store)
+        for damaged in read_index(self.store).damaged:
+            self.report.say(f"cannot be used, start the same again: {damaged.key[:16]} ({damaged.reason})")
 
     def _write_provenance(self) -> None:
-        write_atomically(self.store.root / "runs" / f"{self.name}.json", canonical_json(self.provenance) + b"\n")
+        write_atomically(self.store.root / "runs" / f"{self.name}.json", seal(canonical_json(self.provenance)))
 
     @contextlib.contextmanager
     def _log(self) -> Generator[TextIO]:
