@@ -14,6 +14,7 @@
     ├── MissingDependencyError   an optional library is not installed
     ├── PredictionError          a predictor returned something unusable
     ├── StoreError               a result store that cannot be read or written
+    │   └── DiskFullError        no room left (path, need, free space)
     ├── ClusterError             machines that cannot be reached, or do not fit together
     └── ProtocolError            a message from the network that breaks the contract
 
@@ -140,6 +141,10 @@ class PredictionError(GivewayError):
 
 class StoreError(GivewayError):
     """A result store that cannot be read or written."""
+
+
+class DiskFullError(StoreError):
+    """No room left on a disk, or a quota is used up; whatever was being written has been removed again."""
 
 
 class ClusterError(GivewayError):

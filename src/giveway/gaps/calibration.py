@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.errors import GivewayError
+from giveway.core.files import write_bytes
 from giveway.core.samples import GapSamples
 from giveway.data.synthetic.protocol import synthesize
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
@@ -28,7 +29,7 @@ from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source, scenes_of
 from giveway.models.protocol import Costed, FitCost, GapPredictor, Tunable
 from giveway.runs.cells import content_key
-from giveway.runs.files import canonical_json, write_atomically
+from giveway.runs.files import canonical_json
 from giveway.runs.object_store import cache_folder
 from giveway.runs.provenance import machine, source_digest
 
@@ -100,7 +101,7 @@ class Calibration:
     def _keep(self, key: str, value: Any) -> None:
         self._known[key] = value
         if self._memory is not None:
-            write_atomically(self._memory, canonical_json(self._known))
+            write_bytes(self._memory, canonical_json(self._known))
 
     def _extract(self, dataset: str, t0: str) -> GapSamples | None:
         extraction = EXTRACTIONS.get(dataset)

@@ -20,8 +20,10 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
+from giveway.core.errors import DiskFullError
+from giveway.core.files import disk_full, write_bytes
 from giveway.runs.cells import content_key
-from giveway.runs.files import DiskFullError, canonical_json, disk_full, write_atomically
+from giveway.runs.files import canonical_json
 
 MANIFEST = "artifact.json"
 
@@ -70,7 +72,7 @@ class Artifacts:
             }
             for name in sizes:
                 _flush(temporary / name)
-            write_atomically(temporary / MANIFEST, canonical_json({"spec": spec, "files": sizes}))
+            write_bytes(temporary / MANIFEST, canonical_json({"spec": spec, "files": sizes}))
             if final.exists():
                 shutil.rmtree(final)
             temporary.rename(final)

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from giveway.core.errors import StoreError
-from giveway.runs.files import write_atomically
+from giveway.core.files import write_bytes
 from giveway.runs.records import DamagedRecordError, open_record
 from giveway.runs.store import Damaged, FailedCell, Stamp, Store
 
@@ -98,7 +98,7 @@ def read_index(store: Store) -> Index:
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
         with contextlib.suppress(StoreError):  # a store on read-only media is still readable
-            write_atomically(store.root / "index.parquet", buffer.getvalue())
+            write_bytes(store.root / "index.parquet", buffer.getvalue())
     return Index(frame=frame, damaged=tuple(damaged))
 
 
