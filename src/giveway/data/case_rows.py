@@ -29,6 +29,7 @@ CASES = TableFormat(
         "case_id,track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width,track_to_predict,"
         "interesting_agent"
     ),
+    rows_required=False,
 )
 SEGMENTED_HEADER = replace(
     CASES,
@@ -69,7 +70,7 @@ def read_case_rows(table: Table, findings: Findings) -> CaseRows | None:
     codes = names.rank("dense").to_numpy().astype(np.int64)
     key = case * (int(codes.max()) + 1) + codes
     columns = ("track_id", "frame_id")
-    grouping = group_rows(key, frame, table.path, findings, columns=columns, order="any", holes="warning")
+    grouping = group_rows(key, frame, table.path, findings, columns=columns, order="any", holes="implausible")
     if grouping is None:
         return None
     firsts = grouping.first_rows
@@ -129,8 +130,8 @@ def _check(rows: StateRows, table: Table, kind: IntArray, findings: Findings) ->
     for column in ("length", "width"):
         check_constant(rows.grouping.apply(table.floats(column)), rows, column, findings)
     check_constant(rows.grouping.apply(kind.astype(np.float64)), rows, "agent_type", findings)
-    check_sizes(rows.size, table.path, line_of(rows.grouping.first_rows), findings)
-    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx"))
+    check_sizes(rows.size, rows.kind, table.path, line_of(rows.grouping.first_rows), findings)
+    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx", "psi_rad"))
 
 
 def _marks(table: Table, firsts: IntArray) -> Mapping[str, BoolArray]:

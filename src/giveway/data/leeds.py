@@ -29,6 +29,7 @@ FRAME_RATE_HZ = 30.0
 SUBJECT = "subject"
 SUBJECT_FILE = re.compile(r"subject.*2\.txt")
 DRONE_FILES = {1: re.compile(r"drone3(\d\d)(?!\d).*\.txt"), 2: re.compile(r"drone10(\d\d)(?!\d).*\.txt")}
+LONG_STEP = 1.5
 FIRST_ID = {1: 300, 2: 1000}
 """Leader and follower columns count from here; smaller numbers mean none."""
 
@@ -133,7 +134,8 @@ class Leeds:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene: the participant first, then the stream of cars by number."""
-        logs = _read(recording, Findings(recording.root))
+        findings = Findings.of(recording)
+        logs = _read(recording, findings)
         names = [relative_name(path, recording.root) for path in recording.files.values()]
         first = min(int(log.frames[0]) for log in logs)
         yield Scene(
@@ -143,14 +145,16 @@ class Leeds:
                 dataset="leeds",
                 recording=recording.id,
                 files={name: log.sha256 for name, log in zip(names, logs, strict=True)},
-                notes=("resampled linearly to 30 Hz; velocity and heading by differences of position",),
+                notes=("resampled linearly to 30 Hz; velocity and heading by differences of position", *findings.notes),
             ),
             attributes=_attributes(recording, logs, first),
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every log of every participant."""
-        return verify_recordings(self, root, _check, version="OSF eazg5", progress=progress)
+        return verify_recordings(
+            self, root, _check, version="OSF eazg5", progress=progress, accept_implausible=accept_implausible
+        )
 
 
 LEEDS = Leeds()
@@ -214,6 +218,7 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
     inner = np.ones(len(time) - 1, dtype=np.bool_)
     if not check_jumps(x, y, time, inner, path, line_of, findings, column=x_name):
         return None
+    _check_steps(time, path, findings)
     frames = np.arange(np.ceil(time[0] * FRAME_RATE_HZ - 1e-6), np.floor(time[-1] * FRAME_RATE_HZ + 1e-6) + 1)
     if not frames.size:
         message = "the log is shorter than one thirtieth of a second"
@@ -234,6 +239,21 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
         neighbors=(neighbors[0], neighbors[1]),
         rows=table.num_rows,
         sha256=table.sha256,
+    )
+
+
+def _check_steps(time: FloatArray, path: Path, findings: Findings) -> None:
+    """Remark steps that look as if a row were missing; every log has its own clock."""
+    step = np.diff(time)
+    usual = float(np.median(step)) if step.size else 0.0
+    long = np.flatnonzero(step > LONG_STEP * usual) + 1
+    findings.rows(
+        f"a step in time is more than {LONG_STEP:g} times the usual one; a row may be missing",
+        path,
+        line_of(long),
+        column="simTime",
+        values=[f"{step[r - 1]:.4f} s, usually {usual:.4f} s" for r in long.tolist()],
+        severity="warning",
     )
 
 
