@@ -108,8 +108,8 @@ def _check_velocity(m: Motion, findings: Findings) -> None:
     usable[m.offsets[1:-1] - 1] = False
     step = np.where(usable, step, 1.0)
     vx, vy = 0.5 * (m.vx[1:] + m.vx[:-1]), 0.5 * (m.vy[1:] + m.vy[:-1])
-    mismatch = np.hypot(np.diff(m.x) / step - vx, np.diff(m.y) / step - vy)
-    speed = np.hypot(vx, vy)
+    mismatch = _norm(np.diff(m.x) / step - vx, np.diff(m.y) / step - vy)
+    speed = _norm(vx, vy)
     # NaN compares false on purpose: a source without velocities cannot contradict itself.
     single = np.flatnonzero(usable & (mismatch > STEP_MPS + STEP_SHARE * speed)) + 1
     off = usable & (mismatch > MOST_MPS + MOST_SHARE * speed)
@@ -136,14 +136,15 @@ def _check_velocity(m: Motion, findings: Findings) -> None:
 
 def _check_heading(m: Motion, findings: Findings) -> None:
     """Sine of the angle between axis and velocity by a cross product, so that no arc tangent is needed."""
-    moving = np.hypot(m.vx, m.vy) > MOVING_MPS
+    moving = m.vx * m.vx + m.vy * m.vy > MOVING_MPS**2
     moving &= np.isfinite(m.heading)
     walks = np.isin(m.kind, [int(kind) for kind in WALKERS])
     if walks.any():
         moving &= ~np.repeat(walks, np.diff(m.offsets))
     if not moving.any():
         return
-    cos, sin = np.cos(m.heading), np.sin(m.heading)
+    cos = np.cos(m.heading, where=moving, out=np.ones(len(moving)))
+    sin = np.sin(m.heading, where=moving, out=np.zeros(len(moving)))
     along, across = m.vx * cos + m.vy * sin, m.vy * cos - m.vx * sin
     backwards = moving & (along < 0)
     angle = np.abs(across), np.abs(along)  # as the legs of a triangle
@@ -186,6 +187,11 @@ def _check_direction(m: Motion, backwards: BoolArray, moving: BoolArray, finding
         values=[f"track {m.ids[a]}: {counts[a]} of {totals[a]} rows" for a in bad.tolist()],
         hint="check how the heading is counted and from which axis",
     )
+
+
+def _norm(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Several times faster than ``np.hypot``, whose care for overflow is not needed inside the ranges of formats."""
+    return np.sqrt(x * x + y * y)
 
 
 def _majority(m: Motion, off: BoolArray, counted: BoolArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from giveway.core.arrays import IntArray
+from giveway.core.arrays import BoolArray, IntArray
 from giveway.data.findings import MAX_PER_KIND, Findings
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ CHUNK_BYTES = 1 << 18
 MAX_NUMBER_CHARS = 40
 """No number of any format needs more: a double has 17 significant digits, a sign, a point and an exponent."""
 
-BLOCK_BYTES = MAX_NUMBER_CHARS // 2
-"""A cell longer than two blocks covers one that is aligned, so blocks without separator show where to look."""
+WORD_BYTES = 8
+LONG_WORDS = 4
+"""A cell of more than 40 bytes covers four whole aligned words of eight, so such runs without separator show where."""
 
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 SAVE_AS_UTF8 = "save the file as UTF-8"
@@ -34,7 +35,7 @@ class Scan:
 
     Attributes:
         separators: in the whole file, the header included.
-        long_blocks: (n,) starts of aligned blocks of :data:`BLOCK_BYTES` without separator and line end.
+        long_blocks: (n,) first bytes of runs of :data:`LONG_WORDS` aligned words without separator and line end.
     """
 
     separators: int
@@ -45,18 +46,16 @@ def scan_bytes(data: bytes, separator: str) -> Scan:
     """Count separators and find stretches without any."""
     array = np.frombuffer(data, dtype=np.uint8)
     code, count = ord(separator), 0
-    size = CHUNK_BYTES - CHUNK_BYTES % BLOCK_BYTES
-    blocks: list[IntArray] = []
-    for start in range(0, len(array), size):
-        part = array[start : start + size]
+    empty: list[BoolArray] = []
+    for start in range(0, len(array), CHUNK_BYTES):
+        part = array[start : start + CHUNK_BYTES]
         ends = part == code
         count += int(np.count_nonzero(ends))
         ends |= part == ord("\n")
-        whole = len(part) - len(part) % BLOCK_BYTES
-        without = ~ends[:whole].reshape(-1, BLOCK_BYTES).any(axis=1)
-        if without.any():
-            blocks.append(np.flatnonzero(without) * BLOCK_BYTES + start)
-    return Scan(separators=count, long_blocks=np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.int64))
+        empty.append(ends[: len(part) - len(part) % WORD_BYTES].view(np.uint64) == 0)
+    words = np.concatenate([*empty, np.zeros(LONG_WORDS, dtype=np.bool_)])
+    runs = words[:-3] & words[1:-2] & words[2:-1] & words[3:]
+    return Scan(separators=count, long_blocks=np.flatnonzero(runs) * WORD_BYTES)
 
 
 def has_nul(data: bytes, path: Path, names: tuple[str, ...], separator: str, findings: Findings) -> bool:
