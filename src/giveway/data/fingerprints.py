@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
+from giveway.core.checked import known_sha256, sha256_of_file
+from giveway.core.seals import sha256_of_bytes
 from giveway.data.protocol import Recording
 
-CHUNK_BYTES = 1 << 20
-
-
-def sha256_of_bytes(data: bytes | memoryview) -> str:
-    """Hexadecimal SHA-256 of what is in memory already."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def sha256_of_file(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file, read in pieces."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+__all__ = ["combine", "fingerprint", "sha256_of_bytes", "sha256_of_file"]
 
 
 def combine(files: Mapping[str, str]) -> str:
@@ -40,5 +26,5 @@ def fingerprint(recordings: Iterable[Recording]) -> str:
     files: dict[str, str] = {}
     for recording in recordings:
         for role, path in recording.files.items():
-            files[f"{recording.id}:{role}:{path.name}"] = sha256_of_file(path)
+            files[f"{recording.id}:{role}:{path.name}"] = known_sha256(path)
     return combine(files)

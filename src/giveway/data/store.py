@@ -5,11 +5,14 @@
     <store>/store.json                          format and version
     <store>/maps/<sha256>.json                  lane maps, shared by recordings
     <store>/recordings/<dataset>/<id>/          one folder per recording, moved into place when complete
-        scenes.json                             time grid, location, provenance, attributes of each scene; hashes
+        scenes.json                             time grid, location, provenance, attributes of each scene; digests of
+                                                the tables, and its own as the last entry
         segments.parquet                        one row per unbroken stretch of an agent: who, what, from when, how long
         states.parquet                          x, y, heading, vx, vy of all stretches, one after the other
 
-Only observed states are stored, so a store is small although scenes are dense.
+Only observed states are stored, so a store is small although scenes are dense. Every file is compared with its digest
+before it is parsed, and all of a recording before its first scene is given. A ``scenes.json`` of release 0.1 carries no
+digest of its own: it is read, its tables and maps are compared all the same, and ``verify`` says so.
 """
 
 from __future__ import annotations
@@ -29,14 +32,15 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.checked import Expect, Sealed, read_json, read_parquet, read_sealed, sha256_of_file
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
 from giveway.core.files import replace_folder, write_text
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
+from giveway.core.seals import seal, sha256_of_bytes
 from giveway.core.tracks import Tracks
 from giveway.data.assemble import lay_out
-from giveway.data.fingerprints import sha256_of_bytes, sha256_of_file
 from giveway.data.plain import from_plain, to_plain
 from giveway.data.roads_json import road_from_plain, road_to_plain
 
@@ -45,6 +49,10 @@ VERSION = 1
 STATE_COLUMNS = ("x", "y", "heading", "vx", "vy")
 TABLES = ("segments.parquet", "states.parquet")
 AGAIN = "delete the folder and convert the recording again"
+DOCUMENT_BYTES = 1 << 30
+SAVED = Expect(error=StoreError, what="a file of the store", hint=AGAIN)
+RECORDING = Expect(error=StoreError, what="a converted recording", hint=AGAIN)
+ROAD = Expect(error=StoreError, what="a map of the store", hint="convert the recordings again")
 
 
 def open_store(folder: Path, *, create: bool = False) -> None:
@@ -62,8 +70,8 @@ def open_store(folder: Path, *, create: bool = False) -> None:
                 found="other files",
                 hint="choose another --out",
             )
-        write_text(path, json.dumps({"format": FORMAT, "version": VERSION}) + "\n")
-    content = _read_json(path)
+        write_text(path, seal(json.dumps({"format": FORMAT, "version": VERSION}).encode()).decode())
+    content = read_sealed(path, expect=SAVED).document
     if content.get("format") != FORMAT:
         raise StoreError("not a store", where=path, found=content.get("format"), hint="giveway data convert --help")
     if content.get("version") != VERSION:
@@ -120,7 +128,7 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
                 **_describe(scenes, written),
             }
             path = temporary / "scenes.json"
-            path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+            path.write_bytes(seal(json.dumps(document, ensure_ascii=False, allow_nan=False).encode()))
             _flush(path)
             temporary.chmod(0o755)
             replace_folder(temporary, target)
@@ -143,8 +151,14 @@ def read_recording(store: Path, dataset: str, recording: str) -> Iterator[Scene]
     folder = recording_folder(store, dataset, recording)
     document = read_document(folder)
     try:
-        segments = pl.read_parquet(folder / "segments.parquet")
-        states = pl.read_parquet(folder / "states.parquet", columns=list(STATE_COLUMNS)).rechunk()
+        digests = {name: str(document["files"][name]) for name in TABLES}
+        for name in sorted({entry["road"] for entry in document["scenes"]} - {None}):
+            _read_road(_road_path(store, name))
+        segments, states = (
+            read_parquet(folder / name, sha256=digests[name], columns=columns, expect=RECORDING)
+            for name, columns in (("segments.parquet", None), ("states.parquet", STATE_COLUMNS))
+        )
+        states = states.rechunk()
         columns = [cast(FloatArray, states.get_column(name).to_numpy()) for name in STATE_COLUMNS]
         yield from _scenes(store, document, segments, columns)
     except (OSError, pl.exceptions.PolarsError, KeyError, IndexError, ValueError, TypeError) as error:
@@ -152,13 +166,23 @@ def read_recording(store: Path, dataset: str, recording: str) -> Iterator[Scene]
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """``scenes.json`` of a stored recording, its version checked."""
-    document = _read_json(folder / "scenes.json")
+    """``scenes.json`` of a stored recording, its digest and version checked."""
+    return read_sealed_document(folder).document
+
+
+def read_sealed_document(folder: Path) -> Sealed:
+    """The same together with its seal; one of release 0.1 has none.
+
+    Raises:
+        StoreError: missing, damaged or of another version.
+    """
+    found = read_sealed(folder / "scenes.json", limit=DOCUMENT_BYTES, expect=RECORDING)
+    document = found.document
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise StoreError(
             "not a recording of this store version", where=folder, found=document.get("version"), hint=AGAIN
         )
-    return document
+    return found
 
 
 def damaged_files(store: Path, folder: Path, document: Mapping[str, Any]) -> list[Path]:
@@ -351,27 +375,7 @@ def _write_road(store: Path, road: LaneMap) -> str:
 
 @lru_cache(maxsize=32)
 def _read_road(path: Path) -> LaneMap:
-    content = _read_json(path)
-    if sha256_of_file(path) != path.stem:
-        raise StoreError(
-            "a map of the store is not what was written",
-            where=path,
-            found="another SHA-256",
-            hint="convert the recordings again",
-        )
-    return road_from_plain(content)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StoreError("cannot read a file of the store", where=path, found=error.strerror, hint=AGAIN) from error
-    except ValueError as error:
-        raise StoreError("a file of the store is damaged", where=path, found=error, hint=AGAIN) from error
-    if not isinstance(content, dict):
-        raise StoreError("a file of the store is damaged", where=path, found=type(content).__name__, hint=AGAIN)
-    return cast("dict[str, Any]", content)
+    return road_from_plain(read_json(path, limit=DOCUMENT_BYTES, sha256=path.stem, expect=ROAD))
 
 
 def _flush(path: Path) -> None:

@@ -10,7 +10,14 @@ from giveway.core.scene import Scene
 from giveway.data.findings import Findings
 from giveway.data.layout import entries, no_recordings
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
-from giveway.data.store import VERSION, damaged_files, open_store, read_document, read_recording
+from giveway.data.store import (
+    VERSION,
+    damaged_files,
+    open_store,
+    read_document,
+    read_recording,
+    read_sealed_document,
+)
 from giveway.data.verification import verify_recordings
 
 
@@ -59,8 +66,15 @@ class Stored:
 
     def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
         folder = recording.files["scenes"].parent
-        document = read_document(folder)
-        damaged = damaged_files(recording.root, folder, document)
+        sealed = read_sealed_document(folder)
+        if sealed.seal is None:
+            findings.warning(
+                "written by release 0.1, without a digest of its own",
+                folder / "scenes.json",
+                found="the tables and maps are compared, the facts about scenes cannot be",
+                hint="convert the recording again",
+            )
+        damaged = damaged_files(recording.root, folder, sealed.document)
         for path in damaged:
             findings.error(
                 "the content differs from what was written",

@@ -43,7 +43,7 @@ A new engine implements :class:`giveway.runs.executor.Executor` with :func:`give
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult, Measurement, content_key
 from giveway.runs.executor import CellContext, Control, Executor, Job, Outcome
-from giveway.runs.index import Status, collect, read_index, status
+from giveway.runs.index import Status, collect, read_index, status, verify
 from giveway.runs.local import ProcessExecutor, SerialExecutor
 from giveway.runs.progress import BarProgress, LineProgress, Progress, SilentProgress, default_progress
 from giveway.runs.records import FailedCell
@@ -80,4 +80,5 @@ __all__ = [
     "read_index",
     "run",
     "status",
+    "verify",
 ]

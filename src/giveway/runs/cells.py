@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from giveway.runs.files import canonical_json, digest, plain
+from giveway.core.seals import sha256_of_bytes
+from giveway.runs.files import canonical_json, plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,7 @@ RESERVED = frozenset({"key", "kind", "data", "metric", "value", "num_samples", "
 
 def content_key(value: Any) -> str:
     """SHA-256 over the canonical JSON of ``value``: its name in any store."""
-    return digest(canonical_json(value))
+    return sha256_of_bytes(canonical_json(value))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -38,8 +37,3 @@ def canonical_json(value: Any) -> bytes:
     """UTF-8 JSON with sorted keys and no spaces; equal values give equal bytes."""
     text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 as 64 hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()

@@ -1,8 +1,12 @@
 """All finished cells as one table, fast for a hundred thousand of them.
 
-``index.parquet`` holds one row per whole record together with the size and time of its file. Reading the index
-lists the folders, keeps rows whose files have not changed, opens only the others, and writes the index again if
+``index.parquet`` holds one row per whole record together with its seal and the size and time of its file. Reading the
+index lists the folders, keeps rows whose files have not changed, opens only the others, and writes the index again if
 anything differed. Deleting it costs time, never data.
+
+``index.seal`` holds the SHA-256 of the table, and of the one before it, because two files cannot be replaced in one
+step. A table that is neither is not parsed but made again from the cells. The index is never the only witness:
+:func:`verify` reads every record and all samples again.
 """
 
 from __future__ import annotations
@@ -10,16 +14,26 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from giveway.core.checked import OWN, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
 from giveway.core.files import write_bytes
-from giveway.runs.records import DamagedRecordError, open_record
+from giveway.core.seals import seal, sha256_of_bytes
+from giveway.runs.artifacts import checked_seal, read_manifest
+from giveway.runs.files import canonical_json
+from giveway.runs.records import DamagedRecordError
 from giveway.runs.store import Damaged, FailedCell, Stamp, Store
+
+LOG = logging.getLogger(__name__)
+TABLE, SEAL = "index.parquet", "index.seal"
+INDEX_BYTES = 16 << 30
 
 MEASUREMENT = pl.Struct(
     {
@@ -35,6 +49,8 @@ SCHEMA: dict[str, Any] = {
     "size": pl.Int64,
     "mtime_ns": pl.Int64,
     "samples_size": pl.Int64,
+    "seal": pl.String,
+    "inputs": pl.String,
     "kind": pl.String,
     "params": pl.String,
     "data": pl.String,
@@ -69,6 +85,7 @@ class Status:
         damaged: records that must be computed again.
         failures: details of the failed cells.
         running: whether a run holds the lock now.
+        documents: plans, runs and failures that cannot be read; provenance is incomplete.
     """
 
     total: int
@@ -78,12 +95,28 @@ class Status:
     damaged: tuple[Damaged, ...]
     failures: tuple[FailedCell, ...]
     running: bool
+    documents: tuple[Damaged, ...] = ()
+
+    @property
+    def shortfall(self) -> str:
+        """What a table made from this store must say; empty if it has everything that was asked for."""
+        parts: list[str] = []
+        if self.done < self.total:
+            why = [f"{len(self.damaged)} damaged"] * bool(self.damaged) + [f"{self.failed} failed"] * bool(self.failed)
+            parts.append(f"{self.done} of {self.total} cells" + (f" ({', '.join(why)})" if why else ""))
+        if self.documents:
+            names = ", ".join(d.key for d in self.documents[:3]) + (" and others" if len(self.documents) > 3 else "")
+            parts.append(f"provenance incomplete: cannot read {names}")
+        return "; ".join(parts)
 
 
 def read_index(store: Store) -> Index:
-    """The current index, brought up to date with the files."""
+    """The current index, brought up to date with the files.
+
+    Cells that were computed from an artifact which has since been rebuilt differently count as damaged.
+    """
     stamps = store.stamps()
-    cached = _cached(store)
+    cached, is_lost = _cached(store)
     fresh = _unchanged(cached, stamps)
     known = set(fresh["key"])
     rows: list[dict[str, Any]] = []
@@ -94,12 +127,33 @@ def read_index(store: Store) -> Index:
         except DamagedRecordError as error:
             damaged.append(Damaged(key=key, reason=str(error)))
     frame = pl.concat([fresh, pl.DataFrame(rows, schema=SCHEMA)]).sort("key") if rows else fresh
-    if rows or frame.height != cached.height:
-        buffer = io.BytesIO()
-        frame.write_parquet(buffer, compression="zstd")
+    if rows or is_lost or frame.height != cached.height:
         with contextlib.suppress(StoreError):  # a store on read-only media is still readable
-            write_bytes(store.root / "index.parquet", buffer.getvalue())
-    return Index(frame=frame, damaged=tuple(damaged))
+            _write(store, frame)
+    outdated = _outdated(store, frame)
+    if outdated:
+        frame = frame.filter(~pl.col("key").is_in([d.key for d in outdated]))
+    return Index(frame=frame, damaged=(*damaged, *outdated))
+
+
+def verify(store: Store) -> tuple[Damaged, ...]:
+    """Read every record and all samples again and compare them with their seals, and with those of the index.
+
+    Nothing is changed; samples that do not match are put aside, as by everything that reads them.
+    """
+    found: list[Damaged] = []
+    known = dict(zip(*(read_index(store).frame[name].to_list() for name in ("key", "seal")), strict=True))
+    for key in sorted(store.stamps()):
+        try:
+            _, sealed = store.open_record(key)
+            if known.get(key) not in (None, sealed):
+                raise DamagedRecordError("another record than the index knows")
+            store.read_samples(key)
+        except (DamagedRecordError, StoreError, OSError) as error:
+            found.append(Damaged(key=key, reason=str(error.found if isinstance(error, StoreError) else error)))
+    for folder in sorted(store.artifacts.root.glob("*/*/artifact.json")):
+        _verify_artifact(store, folder.parent, found)
+    return (*found, *store.damaged_documents())
 
 
 def collect(store: Store) -> pl.DataFrame:
@@ -135,15 +189,69 @@ def status(store: Store) -> Status:
         damaged=index.damaged,
         failures=failures,
         running=store.lock().is_held(),
+        documents=store.damaged_documents(),
     )
 
 
-def _cached(store: Store) -> pl.DataFrame:
+def _cached(store: Store) -> tuple[pl.DataFrame, bool]:
+    """The table of the last time, and whether there was one that cannot be used."""
+    nothing = pl.DataFrame(schema=SCHEMA)
+    table, sealed = store.root / TABLE, store.root / SEAL
+    if not table.exists():
+        return nothing, False
     try:
-        frame = pl.read_parquet(store.root / "index.parquet", memory_map=False)
-    except (OSError, pl.exceptions.PolarsError):
-        return pl.DataFrame(schema=SCHEMA)
-    return frame if frame.schema == pl.Schema(SCHEMA) else pl.DataFrame(schema=SCHEMA)
+        if not sealed.exists():
+            LOG.warning("the index had no seal and has been rebuilt: %s", table)
+            return nothing, True
+        known = read_sealed(sealed, expect=OWN, needs_seal=True).document
+        data = read_bytes(table, limit=INDEX_BYTES, expect=OWN)
+        if sha256_of_bytes(data) not in (known.get("sha256"), known.get("before")):
+            OWN.refuse(table, "is not what was written")
+        return parse_table(data, table, trusted=True, schema=SCHEMA, expect=OWN), False
+    except StoreError:
+        LOG.warning("the index was damaged and has been rebuilt: %s", table)
+        return nothing, True
+
+
+def _write(store: Store, frame: pl.DataFrame) -> None:
+    """The seal first, for the new table and for the one that is still there: at any moment one of them matches."""
+    table, sealed = store.root / TABLE, store.root / SEAL
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    data = buffer.getvalue()
+    document = {"rows": frame.height, "sha256": sha256_of_bytes(data), "before": None}
+    with contextlib.suppress(StoreError):
+        if table.exists() and sealed.exists():
+            document["before"] = read_sealed(sealed, expect=OWN, needs_seal=True).document.get("sha256")
+    write_bytes(sealed, seal(canonical_json(document)))
+    write_bytes(table, data)
+
+
+def _outdated(store: Store, frame: pl.DataFrame) -> list[Damaged]:
+    """Cells whose artifacts have been built again since, with another content; deleted ones tell nothing."""
+    now: dict[str, str | None] = {}
+    found: list[Damaged] = []
+    for key, text in zip(frame["key"], frame["inputs"], strict=True):
+        for name, sealed in (json.loads(text) if text else {}).items():
+            if name not in now:
+                now[name] = _seal_there(store, name)
+            if now[name] not in (None, sealed):
+                found.append(Damaged(key=key, reason=f"artifact {name[:16]} has been rebuilt with another content"))
+                break
+    return found
+
+
+def _seal_there(store: Store, name: str) -> str | None:
+    try:
+        return read_manifest(store.artifacts.root / name[:2] / name)[1]
+    except StoreError:
+        return None
+
+
+def _verify_artifact(store: Store, folder: Path, found: list[Damaged]) -> None:
+    if not folder.name.endswith(".damaged") and checked_seal(folder) is None:
+        reason = "not what was written; built again by the next run that needs it"
+        found.append(Damaged(key=folder.relative_to(store.root).as_posix(), reason=reason))
 
 
 def _unchanged(cached: pl.DataFrame, stamps: Mapping[str, Stamp]) -> pl.DataFrame:
@@ -161,7 +269,7 @@ def _unchanged(cached: pl.DataFrame, stamps: Mapping[str, Stamp]) -> pl.DataFram
 
 def _row(store: Store, key: str, stamp: Stamp) -> dict[str, Any]:
     try:
-        document = open_record(store.record_path(key).read_bytes(), key)
+        document, sealed = store.open_record(key)
     except OSError as error:
         raise DamagedRecordError(f"cannot be read ({error.strerror})") from error
     expected = -1 if document["samples"] is None else document["samples"]["bytes"]
@@ -172,6 +280,8 @@ def _row(store: Store, key: str, stamp: Stamp) -> dict[str, Any]:
         "size": stamp.size,
         "mtime_ns": stamp.mtime_ns,
         "samples_size": stamp.samples_size,
+        "seal": sealed,
+        "inputs": json.dumps(document["inputs"]) if document.get("inputs") else "",
         "kind": document["cell"]["kind"],
         "params": json.dumps(document["cell"]["params"], ensure_ascii=False),
         "data": document["cell"]["data"],

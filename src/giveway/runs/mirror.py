@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from giveway.core.checked import OWN, read_bytes
 from giveway.core.errors import StoreError
 from giveway.runs.cells import content_key
 from giveway.runs.lock import is_running_here
@@ -31,6 +32,7 @@ from giveway.runs.object_store import ObjectStoreError, cache_folder, open_remot
 from giveway.runs.records import Encoded
 from giveway.runs.store import STORE_FILE, Store
 
+OBJECT_BYTES = 16 << 30
 BEAT_S = 60.0
 STALE_S = 900.0
 """A lock whose owner has not renewed it for so long is taken over."""
@@ -158,7 +160,10 @@ class Mirror:
         fs, root = open_remote(self.address)
         with remote_errors(self.address):
             for path in paths:
-                fs.pipe_file(f"{root}/{path.relative_to(self.folder).as_posix()}", path.read_bytes())
+                fs.pipe_file(
+                    f"{root}/{path.relative_to(self.folder).as_posix()}",
+                    read_bytes(path, limit=OBJECT_BYTES, expect=OWN),
+                )
 
     def _fetch(self, fs: Any, wanted: list[tuple[_Object, Path]]) -> None:
         with remote_errors(self.address):

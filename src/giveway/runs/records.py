@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import math
-import re
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +11,14 @@ from typing import Any
 
 import polars as pl
 
+from giveway.core.checked_text import parse_json
 from giveway.core.errors import GivewayError
+from giveway.core.seals import SealError, open_seal, seal, sha256_of_bytes
 from giveway.runs.cells import Cell, CellResult, Measurement
-from giveway.runs.files import canonical_json, digest, plain
+from giveway.runs.files import canonical_json, plain
 
 CELL_FORMAT = 1
-SEAL = re.compile(rb',"seal":"([0-9a-f]{64})"\}\n\Z')
+RECORD_BYTES = 1 << 30
 
 
 class DamagedRecordError(ValueError):
@@ -59,8 +59,14 @@ class FailedCell:
         return f"{self.error}: {self.message.partition(chr(10))[0]}"
 
 
-def encode_result(cell: Cell, result: CellResult) -> Encoded:
-    """Bytes of a result; equal results give equal bytes."""
+def encode_result(cell: Cell, result: CellResult, inputs: Mapping[str, str] | None = None) -> Encoded:
+    """Bytes of a result; equal results give equal bytes.
+
+    Args:
+        cell: what was computed.
+        result: what came out.
+        inputs: content key to seal of every artifact that it was computed from.
+    """
     samples = None if result.samples is None else _parquet(result.samples)
     document: dict[str, Any] = {
         "format": CELL_FORMAT,
@@ -71,8 +77,10 @@ def encode_result(cell: Cell, result: CellResult) -> Encoded:
         "samples": None,
     }
     if result.samples is not None and samples is not None:
-        document["samples"] = {"sha256": digest(samples), "bytes": len(samples), "rows": result.samples.height}
-    return Encoded(record=_sealed(document), samples=samples)
+        document["samples"] = {"sha256": sha256_of_bytes(samples), "bytes": len(samples), "rows": result.samples.height}
+    if inputs:
+        document["inputs"] = dict(inputs)
+    return Encoded(record=seal(canonical_json(document)), samples=samples)
 
 
 def encode_failure(failure: FailedCell) -> bytes:
@@ -86,7 +94,7 @@ def encode_failure(failure: FailedCell) -> bytes:
         "traceback": failure.traceback,
         "attempts": failure.attempts,
     }
-    return _sealed(document)
+    return seal(canonical_json(document))
 
 
 def open_record(data: bytes, key: str) -> dict[str, Any]:
@@ -95,13 +103,13 @@ def open_record(data: bytes, key: str) -> dict[str, Any]:
     Raises:
         DamagedRecordError: if not.
     """
-    sealed = SEAL.search(data)
-    if sealed is None:
-        raise DamagedRecordError("truncated or not a cell record")
-    body = data[: sealed.start()] + b"}"
-    if digest(body) != sealed[1].decode():
-        raise DamagedRecordError("checksum does not match")
-    document: dict[str, Any] = json.loads(body)
+    try:
+        body, found = open_seal(data)
+        if found is None:
+            raise SealError("truncated or not a cell record")
+        document: dict[str, Any] = parse_json(body.decode())
+    except ValueError as error:
+        raise DamagedRecordError(str(error)) from error
     if document.get("key") != key:
         raise DamagedRecordError("belongs to another cell")
     return document
@@ -145,12 +153,6 @@ def failure_of(cell: Cell, error: BaseException, *, attempts: int = 1) -> Failed
 def _encodable(text: str) -> str:
     """The text with what UTF-8 cannot hold written as escapes; names of files may contain such bytes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _sealed(document: dict[str, Any]) -> bytes:
-    """Canonical JSON with its own checksum as last entry, so that checking needs no second serialization."""
-    body = canonical_json(document)
-    return body[:-1] + b',"seal":"' + digest(body).encode() + b'"}\n'
 
 
 def _measurement(m: Measurement) -> dict[str, Any]:

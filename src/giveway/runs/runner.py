@@ -17,6 +17,7 @@ from typing import Any, Literal, TextIO
 
 from giveway.core.errors import DiskFullError, GivewayError, UsageError
 from giveway.core.files import FULL, free_space, write_bytes
+from giveway.core.seals import seal
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
 from giveway.runs.files import canonical_json, plain
@@ -244,10 +245,11 @@ class _Session:
         self.store.sweep()
         self._write_provenance()
         self.store.refresh()
-        read_index(self.store)
+        for damaged in read_index(self.store).damaged:
+            self.report.say(f"cannot be used, start the same again: {damaged.key[:16]} ({damaged.reason})")
 
     def _write_provenance(self) -> None:
-        write_bytes(self.store.root / "runs" / f"{self.name}.json", canonical_json(self.provenance) + b"\n")
+        write_bytes(self.store.root / "runs" / f"{self.name}.json", seal(canonical_json(self.provenance)))
 
     @contextlib.contextmanager
     def _log(self) -> Generator[TextIO]:

@@ -13,6 +13,13 @@
       failed/ab/<key>.json    why a cell has no result
       artifacts/ab/<key>/     inputs shared by cells
       index.parquet           all of ``cells/`` in one table; only a cache, rebuilt when needed
+      index.seal              digest of that table
+      damaged/                records and samples that were altered on disk, put aside
+
+Every JSON document carries its own SHA-256 as last entry and is compared with it before it is parsed; samples are
+compared with the digest in their record. Plans, runs and ``store.json`` of release 0.1 carry none and are read as they
+are. A record or samples file that was altered counts as missing; the next run puts it aside, into ``damaged/`` so that
+``cells/`` stays comparable, and computes the cell again.
 
 Times, hosts and dates are only in ``runs/``, so two stores of the same cells have equal ``cells/``.
 """
@@ -20,7 +27,6 @@ Times, hosts and dates are only in ``runs/``, so two stores of the same cells ha
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,13 +37,16 @@ from typing import Any
 import polars as pl
 
 from giveway import __version__
+from giveway.core.checked import Expect, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
 from giveway.core.files import write_bytes
+from giveway.core.seals import seal, seal_of, sha256_of_bytes
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult, content_key
-from giveway.runs.files import canonical_json, digest
+from giveway.runs.files import canonical_json
 from giveway.runs.lock import StoreLock
 from giveway.runs.records import (
+    RECORD_BYTES,
     DamagedRecordError,
     Encoded,
     FailedCell,
@@ -50,6 +59,11 @@ from giveway.runs.records import (
 
 STORE_FORMAT = 1
 STORE_FILE = "store.json"
+DAMAGED = "damaged"
+SAMPLES_BYTES = 16 << 30
+AGAIN = "start the same run again: only this cell is computed anew"
+RECORD = Expect(error=StoreError, what="a file of the store", hint=AGAIN)
+DOCUMENT = Expect(error=StoreError, what="a document of the store", hint="start the same run again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,18 +165,33 @@ class Store:
         """The checked document of a cell: ``cell``, ``measurements``, ``info``, ``samples``."""
         path = self.record_path(key)
         try:
-            return open_record(path.read_bytes(), key)
+            return self.open_record(key)[0]
         except FileNotFoundError:
             raise StoreError("no result for this cell", where=path, hint="run the specification again") from None
         except DamagedRecordError as error:
             raise _damaged(path, str(error)) from error
 
+    def open_record(self, key: str) -> tuple[dict[str, Any], str]:
+        """The same with its seal, for those who want to know what is wrong.
+
+        Raises:
+            FileNotFoundError: there is none.
+            DamagedRecordError: it cannot be used.
+        """
+        path = self.record_path(key)
+        if not path.exists():
+            raise FileNotFoundError(path)
+        try:
+            data = read_bytes(path, limit=RECORD_BYTES, expect=RECORD)
+        except StoreError as error:
+            raise DamagedRecordError(f"{error.what}: {error.found}") from error
+        return open_record(data, key), str(seal_of(data))
+
     def discard(self, keys: Iterable[str]) -> None:
-        """Remove records that cannot be used, with their per-sample values; call it only while holding the lock."""
+        """Put aside records that cannot be used, with their per-sample values; call it only while holding the lock."""
         for key in keys:
-            self.record_path(key).unlink(missing_ok=True)
-            self.record_path(key).with_suffix(".parquet").unlink(missing_ok=True)
-            self.record_path(key).with_suffix(".damaged").unlink(missing_ok=True)
+            self._put_aside(self.record_path(key))
+            self._put_aside(self.record_path(key).with_suffix(".parquet"))
 
     def write_failure(self, failure: FailedCell) -> None:
         """Record why a cell has no result."""
@@ -173,11 +202,28 @@ class Store:
         found: list[FailedCell] = []
         for key, path in sorted(self._files("failed")):
             if path.suffix == ".json" and not self.record_path(key).exists():
-                try:
-                    found.append(failure_from(open_record(path.read_bytes(), key)))
-                except (DamagedRecordError, OSError):
-                    continue
+                with contextlib.suppress(DamagedRecordError, StoreError):
+                    found.append(failure_from(open_record(read_bytes(path, limit=RECORD_BYTES, expect=RECORD), key)))
         return found
+
+    def damaged_documents(self) -> tuple[Damaged, ...]:
+        """Plans, runs and failures that cannot be used: what is known about where the results come from is incomplete.
+
+        Their keys are their paths in the store.
+        """
+        found: list[Damaged] = []
+        for path in [*_documents(self.root / "plans"), *_documents(self.root / "runs")]:
+            try:
+                _plan(path) if path.parent.name == "plans" else read_sealed(path, limit=RECORD_BYTES, expect=DOCUMENT)
+            except StoreError as error:
+                found.append(Damaged(key=path.relative_to(self.root).as_posix(), reason=str(error.found)))
+        for key, path in sorted(self._files("failed")):
+            try:
+                if path.suffix == ".json":
+                    open_record(read_bytes(path, limit=RECORD_BYTES, expect=RECORD), key)
+            except (DamagedRecordError, StoreError) as error:
+                found.append(Damaged(key=path.relative_to(self.root).as_posix(), reason=str(error)))
+        return tuple(found)
 
     def sweep(self) -> None:
         """Remove temporary files that killed processes left behind; call it only while holding the lock."""
@@ -209,27 +255,24 @@ class Store:
         keys = tuple(cell.key for cell in cells)
         name = content_key({"spec": spec, "function": function})
         document = {"name": name, "function": function, "spec": spec, "keys": list(keys)}
-        write_bytes(self.root / "plans" / f"{name[:16]}.json", canonical_json(document))
+        write_bytes(self.root / "plans" / f"{name[:16]}.json", seal(canonical_json(document)))
         return Plan(name=name, spec=spec, function=function, keys=keys)
 
     def plans(self) -> list[Plan]:
-        """Everything that was asked for, newest last.
-
-        Raises:
-            StoreError: if a plan cannot be read.
-        """
+        """Everything that was asked for, newest last; damaged plans are among :meth:`damaged_documents`."""
         found: list[Plan] = []
-        for path in sorted((self.root / "plans").glob("*.json"), key=lambda p: p.stat().st_mtime_ns):
-            try:
-                d = json.loads(path.read_bytes())
-                found.append(Plan(name=d["name"], spec=d["spec"], function=d["function"], keys=tuple(d["keys"])))
-            except (ValueError, KeyError, TypeError) as error:
-                raise _damaged(path, str(error)) from error
+        for path in sorted(_documents(self.root / "plans"), key=lambda p: p.stat().st_mtime_ns):
+            with contextlib.suppress(StoreError):
+                found.append(_plan(path))
         return found
 
     def provenance(self) -> list[dict[str, Any]]:
-        """One document per start of a run on this store, oldest first."""
-        return [json.loads(p.read_bytes()) for p in sorted((self.root / "runs").glob("*.json"))]
+        """One document per start of a run on this store, oldest first; damaged ones as for :meth:`plans`."""
+        found: list[dict[str, Any]] = []
+        for path in _documents(self.root / "runs"):
+            with contextlib.suppress(StoreError):
+                found.append(read_sealed(path, limit=RECORD_BYTES, expect=DOCUMENT).document)
+        return found
 
     def record_path(self, key: str) -> Path:
         """File of a cell's record; its per-sample values are beside it with suffix ``.parquet``."""
@@ -247,15 +290,18 @@ class Store:
         if document["samples"] is None:
             return None
         path = self.record_path(key).with_suffix(".parquet")
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            raise _damaged(path, "the file is missing") from None
-        if digest(data) != document["samples"]["sha256"]:
-            with contextlib.suppress(OSError):  # put aside, the cell counts as damaged from now on
-                path.replace(path.with_suffix(".damaged"))
+        if not path.exists():
+            raise _damaged(path, "the file is missing")
+        data = read_bytes(path, limit=SAMPLES_BYTES, expect=RECORD)
+        if sha256_of_bytes(data) != document["samples"]["sha256"]:
+            self._put_aside(path)  # the cell counts as damaged from now on
             raise _damaged(path, "checksum does not match")
-        return pl.read_parquet(data)
+        return parse_table(data, path, trusted=True, expect=RECORD)
+
+    def _put_aside(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            (self.root / DAMAGED).mkdir(exist_ok=True)
+            path.replace(self.root / DAMAGED / f"{path.name}.damaged")
 
     def _create(self) -> None:
         if (self.root / STORE_FILE).exists():
@@ -267,19 +313,25 @@ class Store:
                 hint="choose a new folder with --out",
             )
         document = {"format": STORE_FORMAT, "written_by": f"giveway {__version__}"}
-        write_bytes(self.root / STORE_FILE, canonical_json(document) + b"\n")
+        write_bytes(self.root / STORE_FILE, seal(canonical_json(document)))
 
     def _check_format(self) -> None:
         path = self.root / STORE_FILE
-        try:
-            document: Any = json.loads(path.read_bytes())
-            version = int(document["format"])
-        except FileNotFoundError:
+        if not path.exists():
             raise StoreError(
                 "there is no result store", where=self.root, hint="give the folder a run command wrote with --out"
-            ) from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError("cannot read the store", where=path, found=error, hint="restore store.json") from error
+            )
+        try:
+            document = read_sealed(path, expect=DOCUMENT).document
+            version = int(document["format"])
+        except (StoreError, ValueError, KeyError, TypeError) as error:
+            found = error.found if isinstance(error, StoreError) else error
+            raise StoreError(
+                "cannot read the store",
+                where=path,
+                found=found,
+                hint="copy store.json from any other store that the same release wrote: it says nothing else",
+            ) from error
         if version > STORE_FORMAT:
             raise StoreError(
                 "this store was written by a newer version",
@@ -288,6 +340,18 @@ class Store:
                 f"which reads up to format {STORE_FORMAT}",
                 hint="pip install --upgrade giveway",
             )
+
+
+def _documents(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def _plan(path: Path) -> Plan:
+    d = read_sealed(path, limit=RECORD_BYTES, expect=DOCUMENT).document
+    try:
+        return Plan(name=d["name"], spec=d["spec"], function=d["function"], keys=tuple(d["keys"]))
+    except (KeyError, TypeError) as error:
+        DOCUMENT.refuse(path, "is damaged", f"{type(error).__name__}: {error}")
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -306,5 +370,5 @@ def _damaged(path: Path, reason: str) -> StoreError:
         "a file of the store is damaged",
         where=path,
         found=reason,
-        hint="start the same run again: only this cell is computed anew",
+        hint=AGAIN,
     )

@@ -94,13 +94,13 @@ def _evaluate(job: Job) -> Encoded | None:
     evaluate = load_function(job.function)
     remote = job.store if job.store is not None and is_url(job.store) else None
     store = None if job.store is None or remote is not None else _open(job.store)
-    artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts
+    artifacts = Artifacts(_local_artifacts()) if store is None else store.artifacts.fresh()
     began = time.perf_counter()
     tell = say_nothing if store is None else Teller(store.root)
     result = evaluate(job.cell, CellContext(artifacts=artifacts, settings=job.settings, tell=tell))
     if not isinstance(result, CellResult):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"{job.function} returned {type(result).__name__}, not a CellResult")
-    encoded = encode_result(job.cell, result)
+    encoded = encode_result(job.cell, result, artifacts.used)
     if remote is not None:
         from giveway.runs.mirror import put_result
 
