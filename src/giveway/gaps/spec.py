@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, UsageError
 from giveway.core.predictions import OutputKind
 from giveway.data.synthetic import SYNTHESIZERS
@@ -134,23 +134,18 @@ def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
     return spec
 
 
+SPECIFICATION = Expect(
+    error=ConfigError, what="the specification", hint="give a TOML file (docs/gaps/run.md), or --preset quick"
+)
+
+
 def read_spec(path: Path) -> RunSpec:
     """Read a specification from TOML.
 
     Raises:
         ConfigError: if the file cannot be read or is not TOML; see also :func:`spec_from`.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            "cannot read the specification", where=path, found=error, hint="give a TOML file, or --preset quick"
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(
-            "the specification is not TOML", where=path, found=error, hint="see docs/gaps/run.md"
-        ) from error
-    return spec_from(values, where=str(path))
+    return spec_from(read_toml(path, expect=SPECIFICATION), where=str(path))
 
 
 def _check_names(spec: RunSpec) -> None:

@@ -18,13 +18,13 @@ import difflib
 import importlib
 import logging
 import sys
-import tomllib
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ClusterError, ConfigError, MissingDependencyError
 from giveway.runs.dask_engine import CONNECT_S, import_distributed
 from giveway.runs.threads import VARIABLES, num_cores
@@ -72,20 +72,16 @@ class ClusterSpec(BaseModel):
     interface: str | None = None
 
 
+DESCRIPTION = Expect(error=ConfigError, what="the description of the cluster", hint="see docs/how-to/cluster.md")
+
+
 def read_cluster(path: Path) -> ClusterSpec:
     """A description from TOML.
 
     Raises:
         ConfigError: if the file cannot be read, is not TOML, or names something unknown.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            "cannot read the description of the cluster", where=path, found=error, hint="see docs/how-to/cluster.md"
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError("this is not TOML", where=path, found=error, hint="see docs/how-to/cluster.md") from error
+    values = read_toml(path, expect=DESCRIPTION)
     try:
         spec = ClusterSpec(**values)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
+from giveway.core.checked import Expect, read_json, read_text
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
 from giveway.sim.cases import Case, case_dict
@@ -40,8 +41,6 @@ def read_cases(path: Path) -> tuple[Case, ...]:
         if not files:
             raise EmptySelectionError("the folder holds no case files", where=path, found="no *.json and no *.txt")
         cases = tuple(case for file in files for case in read_cases(file))
-    elif path.stat().st_size > MAX_FILE_BYTES:
-        raise FileFormatError("the case file is too large", where=path, found=f"{path.stat().st_size} bytes")
     else:
         cases = _read_text(path)
     ids = [case.id for case in cases]
@@ -73,20 +72,11 @@ def natural_key(path: Path) -> list[tuple[int, str]]:
 
 
 def _read_text(path: Path) -> tuple[Case, ...]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FileFormatError("the case file is not UTF-8 text", where=path, found=str(error)) from error
+    expect = Expect(what="the case file", hint="a case set of giveway drive mine, or a case of the challenge")
+    text = read_text(path, limit=MAX_FILE_BYTES, expect=expect)
     if is_challenge_case(text):
         return (read_challenge_case(text, where=path),)
-    try:
-        document: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(
-            "the case file is neither JSON nor a challenge case",
-            where=f"{path}, line {error.lineno}, column {error.colno}",
-            found=error.msg,
-        ) from error
+    document = read_json(path, limit=MAX_FILE_BYTES, expect=expect)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileFormatError("not a case set", where=path, found='no "format": "giveway-cases"')
     if document.get("version") != VERSION:

@@ -20,8 +20,8 @@ TICK_S = 0.1
 DESIRED_SPEED_MPS = 8.0
 """v_d of the challenge's evaluator [m/s], one constant for every site."""
 
-LARGEST = 1e9
-"""No time [s], place [m] or speed [m/s] of a case is beyond this."""
+LARGEST = {"_s": 1e7, "_m": 1e7, "_mps": 150.0, "_rad": 100.0}
+"""No time, place, speed or heading of a case is beyond this, by the ending of its name."""
 
 
 class Role(StrEnum):
@@ -203,7 +203,8 @@ def _check_numbers(case: Case, where: str) -> None:
         if car.start is not None:
             numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
     for name, value in numbers.items():
-        if value is not None and not abs(value) <= LARGEST:
+        limit = next(LARGEST[end] for end in LARGEST if name.partition("[")[0].endswith(end))
+        if value is not None and not abs(value) <= limit:
             raise DataError(
-                f"a number of a case must be finite and within {LARGEST:g}", where=f"{where}, {name}", found=value
+                f"a number of a case must be finite and within {limit:g}", where=f"{where}, {name}", found=value
             )

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, UnknownNameError
 from giveway.core.files import write_text
 from giveway.study.orders import OrderPlan
@@ -199,18 +199,14 @@ def read_design(folder: Path) -> StudyDesign:
         ConfigError: naming file and key.
     """
     path = folder / STUDY_FILE
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.is_file():
         raise ConfigError(
             "this is not a study folder",
             where=folder,
             found=f"no {STUDY_FILE}",
             hint="giveway study create --clips DIR --out " + str(folder),
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError("the study file is not valid TOML", where=path, found=error) from None
-    return parse_design(content, where=path)
+        )
+    return parse_design(read_toml(path, expect=Expect(error=ConfigError, what="the study file")), where=path)
 
 
 def parse_design(content: dict[str, Any], *, where: object) -> StudyDesign:

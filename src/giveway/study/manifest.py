@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from giveway.core.errors import StoreError
 from giveway.core.files import write_text
@@ -70,7 +70,7 @@ def read_manifest(folder: Path) -> list[Clip]:
         raise StoreError(
             "the study folder has no list of clips", where=path, hint="giveway study create --clips DIR --out STUDY"
         ) from None
-    except (json.JSONDecodeError, ValidationError, TypeError) as error:
+    except (ValueError, RecursionError, TypeError) as error:
         raise StoreError("the list of clips is damaged", where=path, found=str(error).splitlines()[0]) from None
     for clip in clips:
         if not CLIP_ID.match(clip.clip):

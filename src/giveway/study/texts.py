@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
+from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, UnknownNameError
 
 Texts = Mapping[str, str]
@@ -39,10 +40,7 @@ def load_texts(folder: Path, language: str) -> Texts:
                 hint="copy src/giveway/study/texts/en.toml there and translate the right-hand sides",
             )
         return texts
-    try:
-        changes = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError("the translation is not valid TOML", where=path, found=error) from None
+    changes = read_toml(path, expect=Expect(error=ConfigError, what="the translation"))
     for key, value in changes.items():
         if key not in texts:
             raise UnknownNameError("text", key, texts, where=path)
