@@ -31,6 +31,10 @@ MAX_NAMES = 24
 """More known names than this are counted instead of listed."""
 
 
+MAX_SHOWN = 100
+"""Longer names are cut in messages."""
+
+
 class GivewayError(Exception):
     """Base of every error that a user can cause and mend.
 
@@ -86,7 +90,7 @@ class UnknownNameError(UsageError):
         hint = f"did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else "pick a known one"
         shown = names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"and {len(names) - MAX_NAMES} more"]
         super().__init__(
-            f"unknown {kind} {name!r}",
+            f"unknown {kind} {name if len(name) <= MAX_SHOWN else name[:MAX_SHOWN] + '...'!r}",
             where=where,
             found=f"known: {', '.join(shown) or 'none'}",
             hint=hint,

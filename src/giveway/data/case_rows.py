@@ -73,6 +73,16 @@ def read_case_rows(table: Table, findings: Findings) -> CaseRows | None:
     grouping = group_rows(key, frame, table.path, findings, columns=columns, order="any", holes="implausible")
     if grouping is None:
         return None
+    if grouping.order is not None and "agent_role" not in table:  # the form of 2020 promises no order
+        moved = np.flatnonzero(grouping.order != np.arange(table.num_rows))
+        findings.rows(
+            "rows are not in the order of cases, tracks and frames; they have been sorted",
+            table.path,
+            line_of(moved[:1]),
+            column="frame_id",
+            values=[f"{len(moved)} rows are elsewhere"],
+            severity="warning",
+        )
     firsts = grouping.first_rows
     ids = np.array(names.gather(firsts).to_list(), dtype=np.str_)
     size = np.stack([table.floats(name)[firsts] for name in ("length", "width")], axis=1)

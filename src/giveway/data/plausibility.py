@@ -23,10 +23,10 @@ from giveway.data.findings import Findings
 MOST_MPS, MOST_SHARE = 1.0, 0.05
 """Most steps of a track keep |v - dx/dt| below 1 m/s + 5 % of the speed. Largest median seen: 0.80 m/s + 5 %."""
 
-STEP_MPS, STEP_SHARE = 4.0, 0.20
-"""Every step keeps it below 4 m/s + 20 %. Largest seen: 1.97 m/s in INTERACTION, 5.3 m/s at 24 m/s in L-GAP's bot."""
+STEP_MPS, STEP_SHARE = 2.5, 0.20
+"""Every step keeps it below 2.5 m/s + 20 %. Largest seen: 1.97 m/s in INTERACTION, 5.3 m/s at 24 m/s in L-GAP's bot."""
 
-MOST_DEG, STEP_DEG = 15.0, 45.0
+MOST_DEG, STEP_DEG = 15.0, 30.0
 """Angle between the axis of a vehicle and its motion, for most rows of a track and for every row. Seen: 3.6 degrees."""
 
 MOVING_MPS = 2.0
@@ -160,7 +160,7 @@ def _check_heading(m: Motion, findings: Findings) -> None:
         ],
     )
     vehicle = np.repeat(np.isin(m.kind, [int(kind) for kind in LONG_KINDS]), np.diff(m.offsets))
-    single = np.flatnonzero(moving & vehicle & (angle[0] > angle[1]))  # tan of STEP_DEG is 1
+    single = np.flatnonzero(moving & vehicle & (angle[0] > np.tan(np.radians(STEP_DEG)) * angle[1]))
     findings.implausible(
         f"heading and direction of motion differ by more than {STEP_DEG:g} degrees",
         m.file,

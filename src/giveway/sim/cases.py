@@ -24,6 +24,10 @@ LARGEST = {"_s": 1e7, "_m": 1e7, "_mps": 150.0, "_rad": 100.0}
 """No time, place, speed or heading of a case is beyond this, by the ending of its name."""
 
 
+MAX_TEXT = 500
+"""Longest identifier or name of a case."""
+
+
 class Role(StrEnum):
     """Who moves a car.
 
@@ -173,6 +177,11 @@ def check_case(case: Case) -> None:
     where = f"case {case.id!r}"
     if not case.id or any(not (c.isascii() and (c.isalnum() or c in "-_.")) for c in case.id) or case.id[0] == ".":
         raise DataError("a case id may hold letters, digits and -_. only", where=where, found=repr(case.id))
+    for name, text in _texts(case).items():
+        if len(text) > MAX_TEXT:
+            raise DataError(
+                f"a name of more than {MAX_TEXT} characters", where=f"{where[:100]}, {name}", found=repr(text[:40])
+            )
     egos = [car.id for car in case.cars if car.role is Role.EGO]
     if len(egos) != 1:
         raise DataError("a case needs exactly one ego", where=where, found=f"{len(egos)}: {', '.join(egos) or 'none'}")
@@ -189,6 +198,14 @@ def check_case(case: Case) -> None:
         raise DataError("the desired speed must be positive", where=where, found=case.desired_speed_mps)
     if case.ego.id in case.right_of_way:
         raise DataError("the ego cannot have the right of way over itself", where=where, found=case.ego.id)
+
+
+def _texts(case: Case) -> dict[str, str]:
+    names = ("id", "dataset", "recording", "site", "tracks_sha256", "source")
+    return {name: getattr(case, name) for name in names} | {
+        "right_of_way": max(case.right_of_way, key=len, default=""),
+        "cars": max((car.id for car in case.cars), key=len, default=""),
+    }
 
 
 def _check_numbers(case: Case, where: str) -> None:

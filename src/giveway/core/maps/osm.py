@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import NoReturn
@@ -198,6 +199,13 @@ class _Handler:
         if name == "way":
             self._new(self.ways, done.id, name)
             nodes = tuple(node for node, _ in done.refs)
+            for (node, _), (after, line) in pairwise(done.refs):
+                if node == after:
+                    raise MapError(
+                        f"way {done.id} passes node {node} twice in a row",
+                        where=f"{self.path}, line {line}",
+                        hint="remove one of the two lines; if nobody edited the file, copy it again from the dataset",
+                    )
             self.ways[done.id] = OsmWay(id=done.id, nodes=nodes, tags=done.tags, line=done.line)
             self._ref_lines.extend((node, done.id, line) for node, line in done.refs)
         elif name == "relation":
