@@ -7,12 +7,14 @@ and :func:`write_text` for content in memory, :func:`replace_folder` for whole f
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from giveway.core.errors import DiskFullError, GivewayError, StoreError, UsageError
 
@@ -92,6 +94,16 @@ def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise as_store_error(error, path, need=len(data)) from error
+
+
+def in_memory(write: Callable[[BinaryIO], object]) -> bytes:
+    """What a writer makes, as bytes.
+
+    Polars tells of a full disk only that "the transport" failed, so its tables are written to memory first.
+    """
+    buffer = io.BytesIO()
+    write(buffer)
+    return buffer.getvalue()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -30,6 +30,7 @@ SUBJECT = "subject"
 SUBJECT_FILE = re.compile(r"subject.*2\.txt")
 DRONE_FILES = {1: re.compile(r"drone3(\d\d)(?!\d).*\.txt"), 2: re.compile(r"drone10(\d\d)(?!\d).*\.txt")}
 LONG_STEP = 1.5
+MAX_PACE = 5.0
 FIRST_ID = {1: 300, 2: 1000}
 """Leader and follower columns count from here; smaller numbers mean none."""
 
@@ -70,6 +71,8 @@ class Log:
         offset: (n,) lateral offset as the log gives it [m].
         first_offset: offset of the first row, not resampled.
         neighbors: leader and follower ids of the first row; empty text for none.
+        step_s: median step of its clock [s].
+        path: of the log.
         rows: rows of the log.
         sha256: of the file.
     """
@@ -80,6 +83,8 @@ class Log:
     offset: FloatArray
     first_offset: float
     neighbors: tuple[str, str]
+    step_s: float
+    path: Path
     rows: int
     sha256: str
 
@@ -193,6 +198,7 @@ def _read(recording: Recording, findings: Findings) -> list[Log]:
         log = _read_log(path, number, findings)
         if log is not None:
             logs.append(log)
+    _check_clocks(logs, findings)
     known = {log.id for log in logs}
     for log, path in zip(logs, recording.files.values(), strict=False):
         for name, neighbor in zip(("leaderID_r", "followerID_r"), log.neighbors, strict=True):
@@ -237,9 +243,25 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
         offset=np.interp(at, time, offset),
         first_offset=float(offset[0]),
         neighbors=(neighbors[0], neighbors[1]),
+        step_s=float(np.median(np.diff(time))) if len(time) > 1 else float("nan"),
+        path=path,
         rows=table.num_rows,
         sha256=table.sha256,
     )
+
+
+def _check_clocks(logs: list[Log], findings: Findings) -> None:
+    """All cars of a drive were logged by one simulator, so no clock ticks at another pace than the others'."""
+    usual = float(np.median([log.step_s for log in logs])) if logs else 0.0
+    for log in logs:
+        if not usual / MAX_PACE <= log.step_s <= usual * MAX_PACE and log.rows > 1:
+            findings.implausible(
+                f"the clock of a log ticks more than {MAX_PACE:g} times faster or slower than those of the others",
+                log.path,
+                line_of(np.array([1])),
+                column="simTime",
+                values=[f"{log.step_s:.4g} s, usually {usual:.4g} s"],
+            )
 
 
 def _check_steps(time: FloatArray, path: Path, findings: Findings) -> None:

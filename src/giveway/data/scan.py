@@ -25,6 +25,9 @@ WORD_BYTES = 8
 LONG_WORDS = 4
 """A cell of more than 40 bytes covers four whole aligned words of eight, so such runs without separator show where."""
 
+MAX_TEXT_CHARS = 1000
+"""Longest word of any format, with room."""
+
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
@@ -75,7 +78,7 @@ def has_nul(data: bytes, path: Path, names: tuple[str, ...], separator: str, fin
     return True
 
 
-def has_long_numbers(
+def has_long_cells(
     data: bytes,
     scan: Scan,
     names: tuple[str, ...],
@@ -84,8 +87,8 @@ def has_long_numbers(
     path: Path,
     findings: Findings,
 ) -> bool:
-    """Report cells of wanted number columns that have more than :data:`MAX_NUMBER_CHARS` characters."""
-    numbers = {column.name for column in wanted if column.type != "text"}
+    """Report cells of wanted columns with more than :data:`MAX_NUMBER_CHARS` or :data:`MAX_TEXT_CHARS` characters."""
+    limits = {column.name: MAX_TEXT_CHARS if column.type == "text" else MAX_NUMBER_CHARS for column in wanted}
     mark, found, last = separator.encode(), 0, -1
     for block in scan.long_blocks.tolist():
         begin = max(data.rfind(mark, 0, block), data.rfind(b"\n", 0, block)) + 1
@@ -96,13 +99,14 @@ def has_long_numbers(
         end = min(ends, default=len(data))
         line_begin = data.rfind(b"\n", 0, begin) + 1
         name = names[min(data.count(mark, line_begin, begin), len(names) - 1)]
-        if end - begin <= MAX_NUMBER_CHARS or line_begin == 0 or name not in numbers:
+        limit = limits.get(name, len(data))
+        if end - begin <= limit or line_begin == 0:
             continue
         found += 1
         if found > MAX_PER_KIND:
             break
         findings.error(
-            f"a number of more than {MAX_NUMBER_CHARS} characters",
+            f"a {'number' if limit == MAX_NUMBER_CHARS else 'word'} of more than {limit} characters",
             path,
             line=data.count(b"\n", 0, begin) + 1,
             column=name,

@@ -22,7 +22,7 @@ from giveway.data.cells import report_bad_cells
 from giveway.data.findings import Findings
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.headers import check_header, decode_header
-from giveway.data.scan import has_long_numbers, has_nul, scan_bytes
+from giveway.data.scan import has_long_cells, has_nul, scan_bytes
 
 ColumnType = Literal["int", "float", "text"]
 POLARS_TYPES: Mapping[ColumnType, pl.DataType | type[pl.DataType]] = {
@@ -189,7 +189,7 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     if has_nul(data, path, names, form.separator, findings):
         return None
     scan = scan_bytes(data, form.separator)
-    if scan.long_blocks.size and has_long_numbers(data, scan, names, wanted, form.separator, path, findings):
+    if scan.long_blocks.size and has_long_cells(data, scan, names, wanted, form.separator, path, findings):
         return None
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Hashing needs as long as a tenth of parsing and runs beside it.

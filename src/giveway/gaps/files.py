@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,16 @@ import polars as pl
 
 from giveway.core.arrays import AnyArray, FloatArray
 from giveway.core.errors import FileFormatError
-from giveway.core.files import write_atomically
+from giveway.core.files import in_memory, write_bytes
 from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth
 
 
 def write_samples(path: Path, parts: Sequence[GapSamples]) -> int:
     """Write samples of one dataset and input length, possibly at several prediction times; returns the bytes."""
-    with write_atomically(path) as temporary:
-        pl.concat([samples_table(part) for part in parts]).write_parquet(temporary, compression="zstd")
-    return path.stat().st_size
+    table = pl.concat([samples_table(part) for part in parts])
+    data = in_memory(partial(table.write_parquet, compression="zstd"))
+    write_bytes(path, data)
+    return len(data)
 
 
 def samples_table(samples: GapSamples) -> pl.DataFrame:

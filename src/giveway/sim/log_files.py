@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from giveway.core.errors import DataError, FileFormatError
-from giveway.core.files import write_atomically, write_text
+from giveway.core.files import in_memory, write_bytes, write_text
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
 from giveway.sim.cases import Role
@@ -31,11 +31,9 @@ def write_log(folder: Path, log: DriveLog) -> None:
     (folder / "log.json").unlink(missing_ok=True)
     if log.predictions is None:
         (folder / "predictions.parquet").unlink(missing_ok=True)
-    with write_atomically(folder / "states.parquet") as path:
-        _states(log).write_parquet(path)
+    write_bytes(folder / "states.parquet", in_memory(_states(log).write_parquet))
     if log.predictions is not None:
-        with write_atomically(folder / "predictions.parquet") as path:
-            _predictions(log.predictions).write_parquet(path)
+        write_bytes(folder / "predictions.parquet", in_memory(_predictions(log.predictions).write_parquet))
     tracks = log.tracks
     document = {
         "format": FORMAT,
