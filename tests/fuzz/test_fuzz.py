@@ -6,14 +6,14 @@ import os
 import random
 import secrets
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
+from fuzz.found.cases import FOUND
 from fuzz.harness import Fuzzer, Trial, run, table
 from fuzz.reasons import ACCEPTED, REASONS, reason_of
+from giveway.core.errors import GivewayError
 
-FOUND = Path(__file__).parent / "found"
 DEFAULT_COUNT = 300
 FULL_COUNT = 10_000
 
@@ -65,3 +65,20 @@ def test_ten_thousand_mutated_files_and_the_counted_list(
 
 def test_the_same_seed_gives_the_same_files(fuzzer: Fuzzer) -> None:
     assert fuzzer.trial(random.Random("7:1")) == fuzzer.trial(random.Random("7:1"))
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_once_is_refused_with_a_place(fuzzer: Fuzzer, name: str) -> None:
+    reader, part, change, words = FOUND[name]
+    subject = next(s for s in fuzzer.subjects if s.name == reader)
+    path = next(path for path in subject.targets if part in path.name)
+    original = fuzzer.content[path]
+    data = change(original)
+    assert data != original
+    path.write_bytes(data)
+    try:
+        with pytest.raises(GivewayError, match=words) as caught:
+            subject.read()
+    finally:
+        path.write_bytes(original)
+    assert caught.value.where
