@@ -54,7 +54,7 @@ ONE_CELL = frozenset(
     {"bit flipped", "byte changed", "byte deleted", "byte inserted", "digit changed", "cells swapped", "nasty cell"}
     | {"noise block", "endless integer"}
 )
-LOST_ROWS = frozenset({"cut at a line", "line dropped", "cut anywhere", "lines swapped"})
+LOST_ROWS = frozenset({"cut at a line", "line dropped", "cut anywhere"})
 
 
 def reason_of(trial: Trial, original: bytes) -> Reason | None:

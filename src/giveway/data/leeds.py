@@ -233,6 +233,13 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
     at = frames / FRAME_RATE_HZ
     neighbors = ("", "")
     if number:
+        for name in ("leaderID_r", "followerID_r"):
+            ids = table.floats(name)
+            broken = np.flatnonzero(ids != np.floor(ids))
+            message, hint = "the id of a car is not a whole number", "columns may be swapped; check the header"
+            findings.rows(message, path, line_of(broken), column=name, values=ids[broken], hint=hint)
+            if broken.size:
+                return None
         lowest = FIRST_ID[1] if int(number) < FIRST_ID[2] else FIRST_ID[2]
         cells = (table.floats("leaderID_r")[0], table.floats("followerID_r")[0])
         neighbors = tuple(str(int(cell)) if cell >= lowest else "" for cell in cells)

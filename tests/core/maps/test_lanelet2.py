@@ -227,7 +227,17 @@ def test_a_bound_without_length_is_refused(site):
     road = crossroads()
     point = LineSketch(points=np.repeat(road.lanes[0].left.points[:1], 2, axis=0))
     error = refusal(site, lambda text: text, RoadSketch(lanes=(replace(road.lanes[0], left=point),)))
-    assert "lane 30000: a path needs at least two different points" in error.what
+    assert "way 10000 passes node 1000 twice in a row" in error.what
+
+
+def test_a_bound_of_two_nodes_at_one_place_is_refused(site):
+    def move(text):
+        first, second = re.findall(r'<node id="\d+"[^>]* lat="[^"]*" lon="[^"]*"', text)[:2]
+        place = re.search(r"lat=.*", first)[0]
+        return text.replace(second, re.sub(r"lat=.*", lambda _: place, second))
+
+    error = refusal(site, move, RoadSketch(lanes=crossroads().lanes[:1]))
+    assert "a path needs at least two different points" in error.what
 
 
 def test_a_bound_of_one_point_is_no_bound(site):
