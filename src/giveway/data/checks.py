@@ -11,10 +11,12 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.data.assemble import StateRows
 from giveway.data.findings import Findings
 from giveway.data.plausibility import Motion, check_plausible, check_proportions
+from giveway.data.tables import line_of
 
 MAX_SPEED_MPS = 100.0
 """Faster than any road user recorded; a damaged number is usually far beyond."""
 
+LONG_STEP = 1.5
 COORDINATE_LIMIT_M = 1e6
 """Largest coordinate of a published format; all of them count from an origin at their site."""
 
@@ -97,6 +99,29 @@ def check_jumps(
         hint="a coordinate is damaged; get the file again",
     )
     return not jumps.size
+
+
+def check_steps(time_s: FloatArray, inner: BoolArray, file: Path, findings: Findings, *, column: str) -> None:
+    """Remark steps that look as if a row were missing; for clocks of simulators, which promise no regular ones.
+
+    Args:
+        time_s: (R,) increasing wherever ``inner``.
+        inner: (R - 1,) whether row r + 1 continues the track of row r.
+        file: for messages.
+        findings: where remarks go.
+        column: name of the time column.
+    """
+    step = np.where(inner, np.diff(time_s), 0.0)
+    usual = float(np.median(step[inner])) if inner.any() else 0.0
+    long = np.flatnonzero(step > LONG_STEP * usual) + 1
+    findings.rows(
+        f"a step in time is more than {LONG_STEP:g} times the usual one; a row may be missing",
+        file,
+        line_of(long),
+        column=column,
+        values=[f"{step[r - 1]:.4f} s, usually {usual:.4f} s" for r in long.tolist()],
+        severity="warning",
+    )
 
 
 def check_constant(values: FloatArray, rows: StateRows, column: str, findings: Findings) -> bool:

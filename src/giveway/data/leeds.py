@@ -17,7 +17,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import backward_difference
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.data.checks import COORDINATE_LIMIT_M, check_jumps
+from giveway.data.checks import COORDINATE_LIMIT_M, check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.headings import heading_from_velocity
 from giveway.data.layout import files, first_line, folders, no_recordings
@@ -29,7 +29,6 @@ FRAME_RATE_HZ = 30.0
 SUBJECT = "subject"
 SUBJECT_FILE = re.compile(r"subject.*2\.txt")
 DRONE_FILES = {1: re.compile(r"drone3(\d\d)(?!\d).*\.txt"), 2: re.compile(r"drone10(\d\d)(?!\d).*\.txt")}
-LONG_STEP = 1.5
 MAX_PACE = 5.0
 FIRST_ID = {1: 300, 2: 1000}
 """Leader and follower columns count from here; smaller numbers mean none."""
@@ -224,7 +223,7 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
     inner = np.ones(len(time) - 1, dtype=np.bool_)
     if not check_jumps(x, y, time, inner, path, line_of, findings, column=x_name):
         return None
-    _check_steps(time, path, findings)
+    check_steps(time, inner, path, findings, column="simTime")
     frames = np.arange(np.ceil(time[0] * FRAME_RATE_HZ - 1e-6), np.floor(time[-1] * FRAME_RATE_HZ + 1e-6) + 1)
     if not frames.size:
         message = "the log is shorter than one thirtieth of a second"
@@ -269,21 +268,6 @@ def _check_clocks(logs: list[Log], findings: Findings) -> None:
                 column="simTime",
                 values=[f"{log.step_s:.4g} s, usually {usual:.4g} s"],
             )
-
-
-def _check_steps(time: FloatArray, path: Path, findings: Findings) -> None:
-    """Remark steps that look as if a row were missing; every log has its own clock."""
-    step = np.diff(time)
-    usual = float(np.median(step)) if step.size else 0.0
-    long = np.flatnonzero(step > LONG_STEP * usual) + 1
-    findings.rows(
-        f"a step in time is more than {LONG_STEP:g} times the usual one; a row may be missing",
-        path,
-        line_of(long),
-        column="simTime",
-        values=[f"{step[r - 1]:.4f} s, usually {usual:.4f} s" for r in long.tolist()],
-        severity="warning",
-    )
 
 
 def _tracks(logs: list[Log], first: int) -> Tracks:

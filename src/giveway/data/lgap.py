@@ -16,7 +16,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, group_rows
-from giveway.data.checks import check_jumps
+from giveway.data.checks import check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.lgap_files import BOOLEANS, DECISIONS, KEY, PROCESSED, find_pair, measures_format
@@ -30,8 +30,6 @@ STEADY_MPS = 0.001
 DRIVING_MPS = 5.0
 LONGEST_STEP_S = 0.1
 """Velocities are compared over steps up to this; the usual one is about 10 ms."""
-
-LONG_STEP = 1.5
 
 
 class LGap:
@@ -192,7 +190,7 @@ def _time_runs(rows: Table, grouping: Grouping, findings: Findings) -> bool:
     )
     if stuck.size:
         return False
-    _check_steps(time, inner, rows.path, findings)
+    check_steps(time, inner, rows.path, findings, column="t")
     return check_jumps(
         rows.floats("ego_x"), rows.floats("ego_y"), time, inner, rows.path, line_of, findings, column="ego_x"
     )
@@ -223,21 +221,6 @@ def _check_motion(rows: Table, trials: list[tuple[int, int]], findings: Findings
             columns=(f"{car}_vx", f"{car}_yaw"),
         )
         check_plausible(motion, findings)
-
-
-def _check_steps(time: FloatArray, inner: BoolArray, path: Path, findings: Findings) -> None:
-    """Remark steps that look as if a row were missing; the simulator's clock promises no regular ones."""
-    step = np.where(inner, np.diff(time), 0.0)
-    usual = float(np.median(step[inner])) if inner.any() else 0.0
-    long = np.flatnonzero(step > LONG_STEP * usual) + 1
-    findings.rows(
-        f"a step in time is more than {LONG_STEP:g} times the usual one; a row may be missing",
-        path,
-        line_of(long),
-        column="t",
-        values=[f"{step[r - 1]:.4f} s, usually {usual:.4f} s" for r in long.tolist()],
-        severity="warning",
-    )
 
 
 def _check_words(measures: Table, findings: Findings) -> None:

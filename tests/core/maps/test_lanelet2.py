@@ -230,16 +230,6 @@ def test_a_bound_without_length_is_refused(site):
     assert "way 10000 passes node 1000 twice in a row" in error.what
 
 
-def test_a_bound_of_two_nodes_at_one_place_is_refused(site):
-    def move(text):
-        first, second = re.findall(r'<node id="\d+"[^>]* lat="[^"]*" lon="[^"]*"', text)[:2]
-        place = re.search(r"lat=.*", first)[0]
-        return text.replace(second, re.sub(r"lat=.*", lambda _: place, second))
-
-    error = refusal(site, move, RoadSketch(lanes=crossroads().lanes[:1]))
-    assert "a path needs at least two different points" in error.what
-
-
 def test_a_bound_of_one_point_is_no_bound(site):
     def shorten(text):
         ways = re.findall(r'<way id="\d+".*?</way>', text, re.DOTALL)
