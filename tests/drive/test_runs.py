@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from giveway.cli.main import run as command
-from giveway.core.errors import DataError
+from giveway.core.errors import DataError, FileFormatError
 from giveway.drive.results import as_json
 from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
@@ -180,3 +180,18 @@ def test_a_table_without_a_score_shows_a_dash(tmp_path: Path, capsys: pytest.Cap
     table = capsys.readouterr().out
     assert "fragile (2) - recorded humans: -\n" in table
     assert "fragile - fragile (2): -\n" in table
+
+
+def test_a_drive_whose_log_was_altered_is_driven_again_and_is_the_same(tmp_path: Path) -> None:
+    whole = drive(tmp_path / "R", cases=CASES[:2])
+    tables = sorted((tmp_path / "R" / "logs").rglob("states.parquet"))
+    before = [table.read_bytes() for table in tables]
+    changed = bytearray(before[0])
+    changed[len(changed) // 2] ^= 1
+    tables[0].write_bytes(changed)
+    with pytest.raises(FileFormatError, match="not what was written"):
+        stored_runs(tmp_path / "R")
+    again = drive(tmp_path / "R", cases=CASES[:2])
+    assert again.driven == 1
+    assert [table.read_bytes() for table in tables] == before
+    np.testing.assert_equal(as_json(again.scored), as_json(whole.scored))

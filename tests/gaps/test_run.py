@@ -233,7 +233,7 @@ def test_a_specification_is_read_from_toml(tmp_path):
     assert spec.splits == {"random": 3}
     assert spec.rules().horizon_cap == 12.0
     path.write_text("datasets = [")
-    with pytest.raises(ConfigError, match="not TOML"):
+    with pytest.raises(ConfigError, match="as TOML"):
         read_spec(path)
 
 

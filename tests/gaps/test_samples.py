@@ -161,7 +161,7 @@ def test_a_file_with_several_prediction_times_must_be_asked_for_one(tmp_path):
 
 def test_a_damaged_sample_file_is_a_clear_error(tmp_path):
     (tmp_path / "s.parquet").write_bytes(b"PAR1 nonsense")
-    with pytest.raises(FileFormatError, match="cannot read samples"):
+    with pytest.raises(FileFormatError, match="no readable Parquet"):
         read_samples(tmp_path / "s.parquet")
 
 

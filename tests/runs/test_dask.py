@@ -262,13 +262,13 @@ def test_descriptions_of_clusters_are_checked(tmp_path: Path) -> None:
         'kind = "ssh"': "hosts",
         'kind = "local"\nworkers = 0': "greater than or equal to 1",
         'kind = "local"\nmemory = "much"': "memory",
-        "kind = ": "not TOML",
+        "kind = ": "as TOML",
     }.items():
         path.write_text(text)
         with pytest.raises(ConfigError) as caught:
             read_cluster(path)
         assert words in str(caught.value)
-    with pytest.raises(ConfigError, match="cannot read"):
+    with pytest.raises(ConfigError, match="cannot be read"):
         read_cluster(tmp_path / "missing.toml")
 
 

@@ -89,7 +89,7 @@ def answer(rater_id: int, position: int, **changes: object) -> Answer:
 
 def save(study: Study, *given: Answer) -> list[Outcome]:
     with study.engine.begin() as connection:
-        return write_answers(connection, given)
+        return write_answers(connection, given, study.key)
 
 
 def test_sending_an_answer_twice_stores_it_once(stored: Study) -> None:
@@ -138,7 +138,7 @@ def test_paused_and_closed_studies_take_no_answers(stored: Study) -> None:
 
 def test_many_threads_lose_and_double_nothing(stored: Study) -> None:
     people = [enroll(stored) for _ in range(4)]
-    writer = AnswerWriter(stored.engine)
+    writer = AnswerWriter(stored.engine, stored.key)
     given = [answer(p.id, position) for p in people for position in range(8)]
     outcomes: list[Outcome] = []
 
@@ -354,7 +354,7 @@ def test_a_copy_taken_while_writing_opens_with_all_acknowledged_answers(study: S
 
 def test_a_full_disk_is_reported_and_nothing_is_half_saved(study: Study) -> None:
     rater = enroll(study)
-    writer = AnswerWriter(study.engine)
+    writer = AnswerWriter(study.engine, study.key)
     assert writer.save(answer(rater.id, 0)).result(10) == Outcome.SAVED
     with study.engine.connect() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar_one()

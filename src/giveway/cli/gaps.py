@@ -156,22 +156,37 @@ def run(
 @app.command()
 def status(
     store: str = typer.Argument(..., help="Result store, a folder or s3://…"),
+    verify: bool = typer.Option(
+        False, "--verify", help="Read every record, samples file and artifact again and compare them with their seals."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """How far a run has come, and why cells failed."""
+    """How far a run has come, why cells failed, and what is damaged."""
     from giveway.runs import status as status_of
+    from giveway.runs import verify as verify_store
 
-    state = status_of(readable_store(store))
+    opened = readable_store(store)
+    altered = verify_store(opened) if verify else ()
+    state = status_of(opened)
+    damaged = {d.key: d for d in (*state.damaged, *state.documents, *altered)}.values()
     failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in state.failures]
     counts = {name: getattr(state, name) for name in ("total", "done", "failed", "missing", "running")}
     if as_json:
-        print_json({"ok": state.failed == 0, **counts, "damaged": state.damaged, "failures": failures})
+        print_json({"ok": state.failed == 0, **counts, "damaged": list(damaged), "failures": failures})
+        if altered:
+            raise typer.Exit(1)
         return
     typer.echo(f"{state.done} of {state.total} cells done, {state.failed} failed, {state.missing} missing")
     if state.running:
         typer.echo("a run is active")
     for message, cells in _by_message(failures).items():
         typer.echo(f"{len(cells)} failed, e.g. {cells[0]}:\n  {message}")
+    for entry in damaged:
+        typer.echo(f"damaged: {entry.key} ({entry.reason})")
+    if verify:
+        typer.echo("every file is what was written" if not altered else "start the same run again to mend cells")
+    if altered:
+        raise typer.Exit(1)
 
 
 @app.command()

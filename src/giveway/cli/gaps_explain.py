@@ -81,11 +81,12 @@ def explain(
 
 def _prediction_time(file: Path) -> str | None:
     """Constant gaps if the file holds them, else its first kind; None leaves complaints to the reader of samples."""
-    import polars as pl
+    from giveway.core.checked import read_parquet
+    from giveway.core.errors import FileFormatError
 
     try:
-        kinds = pl.read_parquet(file, columns=["prediction_time"], memory_map=False)["prediction_time"].unique().sort()
-    except (OSError, pl.exceptions.PolarsError):
+        kinds = read_parquet(file, columns=["prediction_time"])["prediction_time"].unique().sort()
+    except FileFormatError:
         return None
     return None if kinds.is_empty() else "constant" if "constant" in kinds else str(kinds[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.pairs import switches_from
-from giveway.cli.stores import readable_store
+from giveway.cli.stores import readable_store, say_shortfall
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def table(
 
     choice_named(t0)
     changes = switches_from(switch)
-    frame = collect(readable_store(store))
+    opened = readable_store(store)
+    frame = collect(opened)
+    missing = say_shortfall(opened)
     if number is not None:
         made = paper_table(
             number,
@@ -72,6 +75,8 @@ def table(
             real_datasets=_real_datasets(frame),
             changes=changes,
         )
+    if missing:
+        made = replace(made, caption=f"{missing}. {made.caption}")
     text = render(made, "json" if as_json else format)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
@@ -92,7 +97,9 @@ def figure(
     from giveway.reports.figures import benchmark_figure, save_figure
     from giveway.runs import collect
 
-    frame = collect(readable_store(store))
+    opened = readable_store(store)
+    frame = collect(opened)
+    say_shortfall(opened)
     save_figure(benchmark_figure(frame, profile=profile, models=model or None, datasets=dataset or None), out)
     if as_json:
         print_json({"ok": True, "out": out})
@@ -119,8 +126,10 @@ def compare(
     choice_named(t0)
     if first == second:
         raise UsageError("a model cannot be compared with itself", where="giveway gaps compare", found=first)
+    opened = readable_store(store)
+    say_shortfall(opened)
     report = compare_models(
-        readable_store(store),
+        opened,
         first,
         second,
         metric=metric,

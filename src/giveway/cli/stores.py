@@ -7,6 +7,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from giveway.core.urls import is_url
 
 if TYPE_CHECKING:
@@ -22,6 +24,16 @@ def readable_store(place: str) -> Store:
     from giveway.runs.mirror import Mirror
 
     return Mirror(place).pull()
+
+
+def say_shortfall(store: Store) -> str:
+    """Say on the standard error output what a table of this store lacks, and return it; empty if it has everything."""
+    from giveway.runs import status
+
+    missing = status(store).shortfall
+    if missing:
+        typer.echo(missing, err=True)
+    return missing
 
 
 @contextlib.contextmanager

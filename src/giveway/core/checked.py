@@ -106,7 +106,7 @@ def read_bytes(path: Path, *, limit: int, sha256: str | None = None, expect: Exp
 def read_text(path: Path, *, limit: int = DOCUMENT_BYTES, sha256: str | None = None, expect: Expect = FOREIGN) -> str:
     """UTF-8 text without NUL bytes; a byte-order mark is dropped."""
     data = read_bytes(path, limit=limit, sha256=sha256, expect=expect)
-    with _text_errors(path, expect):
+    with _text_errors(path, expect, "text"):
         return as_text(data)
 
 
@@ -120,7 +120,7 @@ def read_json(
 ) -> Any:
     """A JSON document; depth and length of numbers are checked over the bytes before it is parsed."""
     data = read_bytes(path, limit=limit, sha256=sha256, expect=expect)
-    with _text_errors(path, expect):
+    with _text_errors(path, expect, "JSON"):
         text = as_text(data)
         if sha256 is None:
             check_json(data, depth=depth)
@@ -137,7 +137,7 @@ def read_toml(
 ) -> dict[str, Any]:
     """A TOML document; depth and length of its words are checked over the bytes before it is parsed."""
     data = read_bytes(path, limit=limit, sha256=sha256, expect=expect)
-    with _text_errors(path, expect):
+    with _text_errors(path, expect, "TOML"):
         text = as_text(data)
         check_toml(data, depth=depth)
         return tomllib.loads(text)
@@ -319,18 +319,24 @@ def known_sha256(path: Path) -> str:
     return _digests[key]
 
 
+def remember_sha256(path: Path, sha256: str) -> None:
+    """Tell :func:`known_sha256` the digest of a file that this process has just written and digested elsewhere."""
+    _digests[_identity(path)] = sha256
+
+
 def _identity(path: Path) -> tuple[str, int, int, int, int, int]:
     stat = path.stat()
     return (os.path.realpath(path), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
 @contextlib.contextmanager
-def _text_errors(path: Path, expect: Expect) -> Generator[None]:
+def _text_errors(path: Path, expect: Expect, kind: str) -> Generator[None]:
+    reason = f"does not parse as {kind}"
     try:
         yield
     except TextError as error:
-        expect.refuse(path, "does not parse", error, where=f"{path}, line {error.line}" if error.line else None)
+        expect.refuse(path, reason, error, where=f"{path}, line {error.line}" if error.line else None)
     except json.JSONDecodeError as error:
-        expect.refuse(path, "does not parse", error.msg, where=f"{path}, line {error.lineno}, column {error.colno}")
+        expect.refuse(path, reason, error.msg, where=f"{path}, line {error.lineno}, column {error.colno}")
     except (ValueError, RecursionError) as error:
-        expect.refuse(path, "does not parse", str(error)[:200])
+        expect.refuse(path, reason, str(error)[:200])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from giveway.core.files import write_text
+from giveway.core.sealed_files import write_document
 from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
@@ -19,8 +18,9 @@ from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, Challeng
 from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning.protocol import Planner
 from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
+from giveway.runs.records import DamagedRecordError
 from giveway.sim.cases import Case
-from giveway.sim.log_files import read_log, write_log
+from giveway.sim.log_files import is_whole_log, read_log, write_log
 from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
@@ -160,8 +160,12 @@ def run_predictor(
 
 
 def is_done(out: Path, store: Store, cell: Cell) -> bool:
-    """Whether a drive has both its record and its log."""
-    return store.record_path(cell.key).exists() and (log_folder(out, cell) / "log.json").exists()
+    """Whether a drive has both its record and its log, as they were written; otherwise it is driven again."""
+    try:
+        store.open_record(cell.key)
+    except (FileNotFoundError, DamagedRecordError):
+        return False
+    return is_whole_log(log_folder(out, cell))
 
 
 def _keep(out: Path, store: Store, cell: Cell, drive: Drive, *, keep_predictions: bool) -> None:
@@ -267,7 +271,7 @@ def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, Challeng
 def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
     """The summary of all predictors of a run, as a document beside the store."""
     document = summary_document(runs, planner)
-    write_text(out / "drive.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_document(out / "drive.json", document, indent=1)
     return document
 
 

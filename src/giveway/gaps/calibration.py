@@ -6,7 +6,6 @@ with, so that the second question is answered at once.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -18,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.errors import GivewayError
+from giveway.core.checked import OWN, read_sealed
+from giveway.core.errors import GivewayError, StoreError
 from giveway.core.files import write_bytes
 from giveway.core.samples import GapSamples
+from giveway.core.seals import seal
 from giveway.data.synthetic.protocol import synthesize
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
@@ -101,7 +102,7 @@ class Calibration:
     def _keep(self, key: str, value: Any) -> None:
         self._known[key] = value
         if self._memory is not None:
-            write_bytes(self._memory, canonical_json(self._known))
+            write_bytes(self._memory, seal(canonical_json(self._known)))
 
     def _extract(self, dataset: str, t0: str) -> GapSamples | None:
         extraction = EXTRACTIONS.get(dataset)
@@ -168,7 +169,6 @@ def measure(recipe: GapPredictor, samples: GapSamples) -> FitCost:
 def _read(path: Path) -> dict[str, Any]:
     """What is remembered; nothing if the file is missing or damaged."""
     try:
-        found: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        return read_sealed(path, expect=OWN, needs_seal=True).document
+    except StoreError:
         return {}
-    return found if isinstance(found, dict) else {}

@@ -10,9 +10,13 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import AnyArray, FloatArray
+from giveway.core.checked import Expect, read_parquet
 from giveway.core.errors import FileFormatError
 from giveway.core.files import in_memory, write_bytes
 from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth
+
+MAX_ROWS = 50_000_000
+SAMPLES_FILE = Expect(what="a file of samples", hint="write it with: giveway gaps extract")
 
 
 def write_samples(path: Path, parts: Sequence[GapSamples]) -> int:
@@ -65,11 +69,11 @@ def read_samples(path: Path, prediction_time: str | None = None) -> GapSamples:
         FileFormatError: if the file is not such a file, is damaged, or holds no such samples.
     """
     try:
-        frame = pl.read_parquet(path, memory_map=False)
+        frame = read_parquet(path, limit_rows=MAX_ROWS, expect=SAMPLES_FILE)
         if prediction_time is not None:
             frame = frame.filter(pl.col("prediction_time") == prediction_time)
         return _samples(frame)
-    except (OSError, pl.exceptions.PolarsError, ValueError, KeyError, IndexError) as error:
+    except (pl.exceptions.PolarsError, ValueError, KeyError, IndexError) as error:
         raise FileFormatError(
             "cannot read samples",
             where=path,

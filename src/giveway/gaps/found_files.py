@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from giveway.core.checked import OWN as FOUND
+from giveway.core.checked import read_arrays, read_json
 from giveway.core.files import write_text
 from giveway.core.samples import AcceptanceBoundary
 from giveway.gaps.extract import FoundGaps
@@ -43,10 +45,13 @@ def write_found(folder: Path, found: FoundGaps) -> None:
 
 
 def read_found(folder: Path, extraction: Extraction) -> FoundGaps:
-    """Read what :func:`write_found` wrote."""
-    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    with np.load(folder / ARRAYS, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
+    """Read what :func:`write_found` wrote; the artifact that holds it has compared both files with their digests.
+
+    Raises:
+        StoreError: if they cannot be read.
+    """
+    facts = read_json(folder / FACTS, expect=FOUND)
+    arrays = read_arrays(folder / ARRAYS, expect=FOUND)
 
     def part(prefix: str) -> dict[str, np.ndarray]:  # pyright: ignore[reportMissingTypeArgument]
         return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

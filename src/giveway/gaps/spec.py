@@ -138,18 +138,16 @@ def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
     return spec
 
 
-SPECIFICATION = Expect(
-    error=ConfigError, what="the specification", hint="give a TOML file (docs/gaps/run.md), or --preset quick"
-)
-
-
 def read_spec(path: Path) -> RunSpec:
     """Read a specification from TOML.
 
     Raises:
         ConfigError: if the file cannot be read or is not TOML; see also :func:`spec_from`.
     """
-    return spec_from(read_toml(path, expect=SPECIFICATION), where=str(path))
+    expect = Expect(
+        error=ConfigError, what="the specification", hint="give a TOML file, see docs/gaps/run.md, or --preset quick"
+    )
+    return spec_from(read_toml(path, expect=expect), where=str(path))
 
 
 def _check_names(spec: RunSpec) -> None:

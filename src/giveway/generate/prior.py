@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.checked import read_json
 from giveway.core.errors import EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
 from giveway.core.frames import wrap_angle
@@ -142,8 +143,8 @@ def load_prior(path: Path | None = None) -> Naturalness:
     """
     where = str(path) if path else "shipped prior"
     try:
-        text = path.read_text() if path else files("giveway.generate").joinpath("prior.json").read_text()
-        raw = json.loads(text)
+        shipped = files("giveway.generate").joinpath("prior.json")
+        raw = read_json(path) if path else json.loads(shipped.read_text(encoding="utf-8"))
         table = np.array(raw["log_density"], dtype=np.float64)
         ranges = np.array(raw["ranges"], dtype=np.float64)
         if table.shape[0] != len(VARIABLES) or ranges.shape != (len(VARIABLES), 2) or not np.isfinite(table).all():

@@ -1,17 +1,20 @@
-"""Learned numbers on disk: one ``.npz`` of plain arrays and a JSON fact sheet, never a pickle."""
+"""Learned numbers on disk: one ``.npz`` of plain arrays and a sealed JSON fact sheet with its digest, never a pickle.
+
+A model of release 0.1 has neither digest nor seal and is read as it is.
+"""
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from giveway.core.arrays import AnyArray
+from giveway.core.checked import Expect, read_arrays, read_sealed, sha256_of_file
 from giveway.core.errors import FileFormatError
-from giveway.core.files import write_atomically, write_text
+from giveway.core.files import write_atomically
+from giveway.core.sealed_files import write_document
 
 ARRAYS = "model.npz"
 FACTS = "model.json"
@@ -25,7 +28,7 @@ def save_arrays(folder: Path, *, kind: str, arrays: Mapping[str, AnyArray]) -> N
         raise ValueError(f"only plain numbers and text can be saved, not {objects}")
     with write_atomically(folder / ARRAYS) as temporary, temporary.open("wb") as file:
         np.savez(file, **plain)
-    write_text(folder / FACTS, json.dumps({"model": kind, "format": 1}) + "\n")
+    write_document(folder / FACTS, {"model": kind, "format": 1, "sha256": sha256_of_file(folder / ARRAYS)})
 
 
 def load_arrays(folder: Path, *, kind: str, names: tuple[str, ...]) -> dict[str, AnyArray]:
@@ -34,16 +37,12 @@ def load_arrays(folder: Path, *, kind: str, names: tuple[str, ...]) -> dict[str,
     Raises:
         FileFormatError: if the folder holds no model, another model, or a damaged file.
     """
-    try:
-        facts = json.loads((folder / FACTS).read_text())
-        with np.load(folder / ARRAYS, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in names}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise FileFormatError(
-            f"no fitted model {kind!r} can be read", where=folder, found=str(error), hint="fit and save it again"
-        ) from error
+    expect = Expect(error=FileFormatError, what=f"the fitted model {kind!r}", hint="fit and save it again")
+    found = read_sealed(folder / FACTS, expect=expect)
+    facts = found.document
     if facts.get("model") != kind:
         raise FileFormatError(
             "the folder holds another model", where=folder / FACTS, found=facts.get("model"), hint=f"expected {kind!r}"
         )
-    return arrays
+    sha256 = None if found.seal is None else str(facts.get("sha256"))
+    return read_arrays(folder / ARRAYS, names=names, sha256=sha256, expect=expect)

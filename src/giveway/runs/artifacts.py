@@ -24,7 +24,7 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
-from giveway.core.checked import Expect, known_sha256, read_sealed, sha256_of_file
+from giveway.core.checked import Expect, known_sha256, read_sealed, remember_sha256, sha256_of_file
 from giveway.core.errors import DiskFullError, StoreError
 from giveway.core.files import disk_full, write_bytes
 from giveway.core.seals import seal
@@ -94,6 +94,8 @@ class Artifacts:
             write_bytes(temporary / MANIFEST, seal(canonical_json(manifest)))
             _put_aside(final)
             temporary.rename(final)
+            for name, entry in files.items():
+                remember_sha256(final / name, str(entry["sha256"]))
         except Exception as error:
             full = disk_full(error)
             if full is not None:

@@ -72,16 +72,16 @@ class ClusterSpec(BaseModel):
     interface: str | None = None
 
 
-DESCRIPTION = Expect(error=ConfigError, what="the description of the cluster", hint="see docs/how-to/cluster.md")
-
-
 def read_cluster(path: Path) -> ClusterSpec:
     """A description from TOML.
 
     Raises:
         ConfigError: if the file cannot be read, is not TOML, or names something unknown.
     """
-    values = read_toml(path, expect=DESCRIPTION)
+    expect = Expect(
+        error=ConfigError, what="the description of the cluster", hint="give a TOML file, see docs/how-to/cluster.md"
+    )
+    values = read_toml(path, expect=expect)
     try:
         spec = ClusterSpec(**values)
     except ValidationError as error:

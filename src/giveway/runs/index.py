@@ -126,6 +126,7 @@ def read_index(store: Store) -> Index:
             rows.append(_row(store, key, stamps[key]))
         except DamagedRecordError as error:
             damaged.append(Damaged(key=key, reason=str(error)))
+    damaged += [Damaged(key=key, reason="altered on disk and put aside") for key in sorted(store.lost())]
     frame = pl.concat([fresh, pl.DataFrame(rows, schema=SCHEMA)]).sort("key") if rows else fresh
     if rows or is_lost or frame.height != cached.height:
         with contextlib.suppress(StoreError):  # a store on read-only media is still readable
@@ -139,16 +140,16 @@ def read_index(store: Store) -> Index:
 def verify(store: Store) -> tuple[Damaged, ...]:
     """Read every record and all samples again and compare them with their seals, and with those of the index.
 
-    Nothing is changed; samples that do not match are put aside, as by everything that reads them.
+    Records and samples that do not match are put aside, as by everything that reads them, so that the next run computes
+    their cells again.
     """
     found: list[Damaged] = []
     known = dict(zip(*(read_index(store).frame[name].to_list() for name in ("key", "seal")), strict=True))
     for key in sorted(store.stamps()):
         try:
-            _, sealed = store.open_record(key)
-            if known.get(key) not in (None, sealed):
-                raise DamagedRecordError("another record than the index knows")
             store.read_samples(key)
+            if known.get(key) not in (None, store.open_record(key)[1]):
+                raise DamagedRecordError("another record than the index knows")
         except (DamagedRecordError, StoreError, OSError) as error:
             found.append(Damaged(key=key, reason=str(error.found if isinstance(error, StoreError) else error)))
     for folder in sorted(store.artifacts.root.glob("*/*/artifact.json")):

@@ -162,13 +162,14 @@ class Store:
         return self._samples(key, self.read_record(key))
 
     def read_record(self, key: str) -> dict[str, Any]:
-        """The checked document of a cell: ``cell``, ``measurements``, ``info``, ``samples``."""
+        """The checked document of a cell: ``cell``, ``measurements``, ``info``, ``samples``; put aside if damaged."""
         path = self.record_path(key)
         try:
             return self.open_record(key)[0]
         except FileNotFoundError:
             raise StoreError("no result for this cell", where=path, hint="run the specification again") from None
         except DamagedRecordError as error:
+            self._put_aside(path)  # the cell counts as damaged from now on, whatever the index says
             raise _damaged(path, str(error)) from error
 
     def open_record(self, key: str) -> tuple[dict[str, Any], str]:
@@ -192,6 +193,11 @@ class Store:
         for key in keys:
             self._put_aside(self.record_path(key))
             self._put_aside(self.record_path(key).with_suffix(".parquet"))
+
+    def lost(self) -> set[str]:
+        """Keys of records that were put aside and have not been computed again."""
+        names = (path.name.partition(".")[0] for path in (self.root / DAMAGED).glob("*.json.damaged"))
+        return {key for key in names if not self.record_path(key).exists()}
 
     def write_failure(self, failure: FailedCell) -> None:
         """Record why a cell has no result."""

@@ -21,6 +21,9 @@ UNITS = {"_s": "seconds", "_m": "meters, site frame", "_rad": "radians, counter-
 """Meaning of the endings of field names; written into every file."""
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
+CASE_FILE = Expect(
+    what="the case file", hint="give a case set (giveway drive mine), or one of the challenge's plain-text cases"
+)
 
 _ADAPTER: TypeAdapter[Case] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(Case))
 
@@ -72,11 +75,10 @@ def natural_key(path: Path) -> list[tuple[int, str]]:
 
 
 def _read_text(path: Path) -> tuple[Case, ...]:
-    expect = Expect(what="the case file", hint="a case set of giveway drive mine, or a case of the challenge")
-    text = read_text(path, limit=MAX_FILE_BYTES, expect=expect)
+    text = read_text(path, limit=MAX_FILE_BYTES, expect=CASE_FILE)
     if is_challenge_case(text):
         return (read_challenge_case(text, where=path),)
-    document = read_json(path, limit=MAX_FILE_BYTES, expect=expect)
+    document: Any = read_json(path, limit=MAX_FILE_BYTES, expect=CASE_FILE)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileFormatError("not a case set", where=path, found='no "format": "giveway-cases"')
     if document.get("version") != VERSION:

@@ -13,12 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.checked import Expect, read_text
 from giveway.core.errors import DataError, DatasetLayoutError, FileFormatError
 from giveway.metrics.driving_challenge import ChallengeInputs, SpeedRecord
 from giveway.sim.case_files import natural_key
 from giveway.sim.cases import TICK_S, Case
 from giveway.sim.challenge_cases import read_challenge_case
 
+MAX_BYTES = 1 << 30
 _COLUMNS = 13
 _PAIR = "collision between cars"
 _LANE = "collision with lane"
@@ -123,10 +125,7 @@ def _pick(folder: Path, part: str, without: str | None = None) -> Path | None:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FileFormatError("not a text file", where=path, found=str(error)) from error
+    return read_text(path, limit=MAX_BYTES, expect=Expect(what="a log of the challenge's simulator"))
 
 
 def _read_collisions(path: Path) -> tuple[tuple[tuple[int, str, str], ...], tuple[tuple[int, str, str], ...]]:

@@ -1,20 +1,23 @@
 """Drive logs on disk: columnar Parquet for what has many rows, JSON for the rest.
 
 A log is a folder with ``states.parquet`` (one row per instant and agent), ``predictions.parquet`` (one row per
-prediction and mode) and ``log.json``, which is written last: a folder without it is not a log.
+prediction and mode) and ``log.json``, which is written last: a folder without it is not a log. It holds the digests of
+the tables and is sealed itself; logs of release 0.1 are only compared with the digest of what happened.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
 from giveway.core.errors import DataError, FileFormatError
-from giveway.core.files import in_memory, write_bytes, write_text
+from giveway.core.files import in_memory, write_bytes
+from giveway.core.sealed_files import write_document
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
 from giveway.sim.cases import Role
@@ -23,6 +26,9 @@ from giveway.sim.logs import DriveLog, LogEvent, LoggedPredictions
 
 FORMAT = "giveway-drive-log"
 VERSION = 1
+STATES, PREDICTIONS = "states.parquet", "predictions.parquet"
+LOG_BYTES = 1 << 30
+LOG = Expect(error=FileFormatError, what="a drive log", hint="drive the case again: giveway drive run resumes")
 STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 
 
@@ -30,15 +36,18 @@ def write_log(folder: Path, log: DriveLog) -> None:
     """Write one log over whatever is there; it can be read as soon as ``log.json`` is there."""
     (folder / "log.json").unlink(missing_ok=True)
     if log.predictions is None:
-        (folder / "predictions.parquet").unlink(missing_ok=True)
-    write_bytes(folder / "states.parquet", in_memory(_states(log).write_parquet))
+        (folder / PREDICTIONS).unlink(missing_ok=True)
+    tables = {STATES: _states(log)}
     if log.predictions is not None:
-        write_bytes(folder / "predictions.parquet", in_memory(_predictions(log.predictions).write_parquet))
+        tables[PREDICTIONS] = _predictions(log.predictions)
+    for name, frame in tables.items():
+        write_bytes(folder / name, in_memory(frame.write_parquet))
     tracks = log.tracks
     document = {
         "format": FORMAT,
         "version": VERSION,
         "digest": log.digest,
+        "files": {name: sha256_of_file(folder / name) for name in tables},
         "agents": {
             "ids": tracks.ids.tolist(),
             "kind": tracks.kind.tolist(),
@@ -47,7 +56,7 @@ def write_log(folder: Path, log: DriveLog) -> None:
         "time_s": {"start": float(tracks.time_s[0]), "step": 0.1, "count": tracks.num_instants},
         **log.facts(),
     }
-    write_text(folder / "log.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    write_document(folder / "log.json", document, indent=1)
 
 
 def read_log(folder: Path) -> DriveLog:
@@ -60,21 +69,31 @@ def read_log(folder: Path) -> DriveLog:
     file = folder / "log.json"
     if not file.exists():
         raise DataError("no drive log here", where=folder, found="no log.json", hint="giveway drive run writes them")
-    try:
-        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise FileFormatError("a drive log does not parse", where=file, found=str(error)) from error
+    sealed = read_sealed(file, limit=LOG_BYTES, expect=LOG)
+    document = sealed.document
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise FileFormatError(
             "not a drive log of this version", where=file, found=f"{document.get('format')} {document.get('version')}"
         )
     try:
-        log = _log(folder, document)
-    except (KeyError, TypeError, ValueError, OSError, pl.exceptions.PolarsError) as error:
+        log = _log(folder, document, None if sealed.seal is None else document["files"])
+    except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise FileFormatError("a damaged drive log", where=folder, found=f"{type(error).__name__}: {error}") from error
     if log.digest != document["digest"]:
         raise FileFormatError("a drive log that was changed", where=folder, found="its digest does not fit its content")
     return log
+
+
+def is_whole_log(folder: Path) -> bool:
+    """Whether a log is there and its files are what was written; of one of release 0.1, whether it is there."""
+    if not (folder / "log.json").exists():
+        return False
+    try:
+        sealed = read_sealed(folder / "log.json", limit=LOG_BYTES, expect=LOG)
+        digests: Mapping[str, str] = {} if sealed.seal is None else sealed.document["files"]
+        return all(known_sha256(folder / name) == digest for name, digest in digests.items())
+    except (FileFormatError, OSError, KeyError):
+        return False
 
 
 def logs_below(folder: Path) -> list[Path]:
@@ -120,8 +139,8 @@ def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
     )
 
 
-def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
-    frame = pl.read_parquet(folder / "states.parquet")
+def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | None) -> DriveLog:
+    frame = _table(folder, STATES, digests)
     ids = np.array(document["agents"]["ids"])
     clock = document["time_s"]
     shape = (int(clock["count"]), len(ids))
@@ -156,7 +175,7 @@ def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
         expected_progress_m=document["expected_progress_m"],
         ego_left=document["ego_left"],
         plans=np.ascontiguousarray(plans, dtype=np.float64),
-        predictions=_read_predictions(folder / "predictions.parquet"),
+        predictions=_read_predictions(folder, digests),
         collisions=tuple(_collision(entry) for entry in document["collisions"]),
         events=tuple(LogEvent(**event) for event in document["events"]),
         outside_m=np.ascontiguousarray(column("outside_m").T),
@@ -172,10 +191,16 @@ def _collision(entry: dict[str, Any]) -> Collision:
     return Collision(**{**entry, **regions})
 
 
-def _read_predictions(path: Path) -> LoggedPredictions | None:
-    if not path.exists():
+def _table(folder: Path, name: str, digests: Mapping[str, str] | None) -> pl.DataFrame:
+    """One of the tables; compared with its digest unless the log was written by release 0.1."""
+    return read_parquet(folder / name, sha256=None if digests is None else str(digests[name]), expect=LOG)
+
+
+def _read_predictions(folder: Path, digests: Mapping[str, str] | None) -> LoggedPredictions | None:
+    is_there = (folder / PREDICTIONS).exists() if digests is None else PREDICTIONS in digests
+    if not is_there:
         return None
-    frame = pl.read_parquet(path)
+    frame = _table(folder, PREDICTIONS, digests)
     row, mode = frame["row"].to_numpy(), frame["mode"].to_numpy()
     count, modes = int(row.max()) + 1, int(frame["modes"][0])
     values = np.stack([np.stack(frame[name].to_list()) for name in STATE_COLUMNS], axis=-1)

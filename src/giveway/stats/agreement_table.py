@@ -11,12 +11,14 @@ from typing import Literal
 import numpy as np
 
 from giveway.core.arrays import IntArray
+from giveway.core.checked import read_text
 from giveway.core.errors import FileFormatError, UsageError
 
 Layout = Literal["counts", "long"]
 
 LONG_COLUMNS = ("clip", "rater", "rating")
 CLIP_COLUMN = "clip"
+MAX_BYTES = 256 << 20
 REPEAT_COLUMN = "repeat"
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 DEFAULT_CATEGORIES = ("1", "2", "3", "4", "5")
@@ -106,12 +108,9 @@ def read_ratings(path: Path, *, layout: Layout | None = None, categories: Sequen
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise FileFormatError("there is no such file", where=path, hint="give the path of a CSV file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileFormatError("the file cannot be read as text", where=path, found=error) from None
+    if not path.exists():
+        raise FileFormatError("there is no such file", where=path, hint="give the path of a CSV file")
+    text = read_text(path, limit=MAX_BYTES)
     first = text.splitlines()[0] if text.strip() else ""
     delimiter = max(",;\t", key=first.count)
     try:

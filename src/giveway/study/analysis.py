@@ -15,6 +15,7 @@ from giveway.stats.agreement_summary import AgreementSummary, summarize_agreemen
 from giveway.stats.ordinal_mixed import OrdinalMixedFit, fit_ordinal_mixed
 from giveway.study.exclusions import RuleResult, apply_exclusions, rater_quality
 from giveway.study.export import check_answers, long_answers, rater_table
+from giveway.study.integrity import check_rows
 from giveway.study.monitor import ratings_of
 from giveway.study.workspace import Study, declared_fingerprint
 
@@ -113,6 +114,7 @@ def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) 
     Raises:
         EmptySelectionError: if there are no answers.
     """
+    check_rows(study.reader, study.key)
     long, checks, people = long_answers(study), check_answers(study), rater_table(study)
     if long.is_empty():
         raise EmptySelectionError(

@@ -16,9 +16,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import Connection, Engine, TextClause, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from giveway.study.integrity import MAC, row_mac
+from giveway.study.secrets import StudyKey
+from giveway.study.tables import answers as answer_table
 
 MAX_BATCH = 256
 MAX_WAITING = 20_000
@@ -59,8 +64,9 @@ class Answer:
     app_version: str
 
 
-COLUMNS = tuple(Answer.__dataclass_fields__)
-_TYPES = {"id": "VARCHAR(36)", "ts_utc": "VARCHAR(32)", "app_version": "VARCHAR(32)"}
+FIELDS = tuple(Answer.__dataclass_fields__)
+COLUMNS = (*FIELDS, MAC)
+_TYPES = {"id": "VARCHAR(36)", "ts_utc": "VARCHAR(32)", "app_version": "VARCHAR(32)", MAC: "VARCHAR(16)"}
 _EXISTING = text("SELECT id FROM answers WHERE rater_id = :rater_id AND position = :position")
 _STATE = text("SELECT state FROM studies")
 
@@ -80,9 +86,13 @@ def _insertion(count: int) -> TextClause:
     )
 
 
-def write_answers(connection: Connection, answers: Sequence[Answer]) -> list[Outcome]:
-    """Insert answers inside the caller's transaction; an outcome counts only after its commit."""
-    values = {f"{name}_{n}": getattr(one, name) for n, one in enumerate(answers) for name in COLUMNS}
+def write_answers(connection: Connection, answers: Sequence[Answer], key: StudyKey) -> list[Outcome]:
+    """Insert answers inside the caller's transaction, each with its code; an outcome counts only after its commit."""
+    values: dict[str, Any] = {}
+    for n, one in enumerate(answers):
+        row = {name: getattr(one, name) for name in FIELDS}
+        values |= {f"{name}_{n}": value for name, value in row.items()}
+        values[f"{MAC}_{n}"] = row_mac(key, answer_table, row)
     saved = set(connection.execute(_insertion(len(answers)), values).scalars())
     outcomes: list[Outcome] = []
     for answer in answers:
@@ -112,10 +122,11 @@ class AnswerWriter:
 
     Args:
         engine: database.
+        key: of the study.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, key: StudyKey) -> None:
+        self._engine, self._key = engine, key
         self._waiting: queue.Queue[_Entry | None] = queue.Queue(MAX_WAITING)
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="answers", daemon=True)
@@ -169,7 +180,7 @@ class AnswerWriter:
     def _write(self, answers: list[Answer]) -> list[Outcome]:
         if self._engine.dialect.name == "sqlite":
             with self._engine.begin() as connection:
-                return write_answers(connection, answers)
+                return write_answers(connection, answers, self._key)
         try:
             return self._write_at_once(answers)
         except DBAPIError as error:
@@ -183,7 +194,7 @@ class AnswerWriter:
             self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
             with self._connection.begin():
-                return write_answers(self._connection, answers)
+                return write_answers(self._connection, answers, self._key)
         except DBAPIError as error:
             if error.connection_invalidated:
                 self._connection.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import MissingDependencyError, StoreError
+from giveway.study.integrity import check_sqlite
 
 try:
     from alembic import command
@@ -64,12 +65,16 @@ def open_database(url: str, *, pool_size: int = 8) -> Engine:
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_immediate)
     try:
+        if engine.dialect.name == "sqlite":
+            with engine.connect() as connection:
+                check_sqlite(connection.connection, shown)
         _migrate(engine, shown)
-    except DBAPIError as error:
+    except (DBAPIError, UnicodeDecodeError) as error:  # the second: SQLite quotes what it cannot read
+        reason = getattr(error, "orig", None) or error
         raise StoreError(
             "the study database cannot be used",
             where=shown,
-            found=str(error.orig).strip().splitlines()[0] if error.orig else error,
+            found=str(reason).strip().splitlines()[0],
             hint="check that the server runs, the disk is not full, and the file is readable and not damaged",
         ) from error
     return engine

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from giveway import __version__
 from giveway.core.files import write_atomically, write_text
+from giveway.study.integrity import check_rows
 from giveway.study.tables import answers, assignments, raters
 from giveway.study.workspace import Study, declared_fingerprint
 
@@ -216,7 +217,11 @@ def export_study(study: Study, folder: Path) -> list[Path]:
 
     Returns:
         The files, in the order of the code book.
+
+    Raises:
+        StoreError: a row of the database is not what was written.
     """
+    check_rows(study.reader, study.key)
     long = long_answers(study)
     clips = [clip.clip for clip in study.clips if clip.role == "main"]
     tables = {

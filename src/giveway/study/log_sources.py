@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from giveway.core.checked import read_bytes
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role
-from giveway.sim.log_files import FORMAT, logs_below, read_log
+from giveway.sim.log_files import FORMAT, LOG_BYTES, logs_below, read_log
 from giveway.sim.logs import DriveLog
 
 RoadOf = Callable[[Case], LaneMap | None]
@@ -42,8 +43,7 @@ def recorded_readers(logs: Sequence[Path], road_of: RoadOf) -> tuple[SceneReader
 
 
 def _is_log(folder: Path) -> bool:
-    with (folder / "log.json").open("rb") as file:
-        return f'"{FORMAT}"'.encode() in file.read(HEAD_BYTES)
+    return f'"{FORMAT}"'.encode() in read_bytes(folder / "log.json", limit=LOG_BYTES)[:HEAD_BYTES]
 
 
 def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from giveway.core.errors import GivewayError
 from giveway.core.seeds import seed_for
+from giveway.study.integrity import row_mac, seal_rater
 from giveway.study.orders import Item, order_for_slot
 from giveway.study.secrets import new_code, new_token, token_hash
 from giveway.study.tables import answers, assignments, external_ids, invites, raters, studies
@@ -92,6 +93,7 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
             )
             .returning(raters.c.id)
         ).scalar_one()
+        seal_rater(connection, study.key, rater_id)
         if external_id:
             sealed = study.key.seal(external_id[:MAX_EXTERNAL_ID])
             connection.execute(insert(external_ids).values(rater_id=rater_id, sealed=sealed))
@@ -142,7 +144,7 @@ def record_eligibility(study: Study, rater: Rater, *, confirmed: bool) -> Step:
         return rater.step
     step: Step = "playback" if confirmed else "ineligible"
     with study.engine.begin() as connection:
-        if _go(connection, rater, step) and not confirmed:
+        if _go(connection, study, rater, step) and not confirmed:
             invite = connection.execute(select(raters.c.invite).where(raters.c.id == rater.id)).scalar_one()
             connection.execute(update(invites).where(invites.c.code == invite).values(used=invites.c.used - 1))
     return step
@@ -161,7 +163,8 @@ def record_playback(study: Study, rater: Rater, *, seen: int) -> bool:
     with study.engine.begin() as connection:
         connection.execute(update(raters).where(raters.c.id == rater.id).values(playback_ok=right))
         if right:
-            _go(connection, rater, "practice")
+            _go(connection, study, rater, "practice")
+        seal_rater(connection, study.key, rater.id)
     if right and not study.practice:
         start_rating(study, replace(rater, step="practice"))
     return right
@@ -178,13 +181,14 @@ def start_rating(study: Study, rater: Rater) -> Step:
             slot = next(n for n in range(len(taken) + 1) if n not in set(taken))
             items = order_for_slot(study.stimuli, study.plan, slot)
             connection.execute(update(raters).where(raters.c.id == rater.id).values(slot=slot))
-            connection.execute(insert(assignments), [_assignment(rater, item) for item in items])
-        _go(connection, rater, "rate")
+            connection.execute(insert(assignments), [_assignment(study, rater, item) for item in items])
+        _go(connection, study, rater, "rate")
+        seal_rater(connection, study.key, rater.id)
     return "rate"
 
 
-def _assignment(rater: Rater, item: Item) -> dict[str, Any]:
-    return {
+def _assignment(study: Study, rater: Rater, item: Item) -> dict[str, Any]:
+    row = {
         "rater_id": rater.id,
         "position": item.position,
         "kind": item.kind,
@@ -192,6 +196,7 @@ def _assignment(rater: Rater, item: Item) -> dict[str, Any]:
         "repeat": item.repeat,
         "expected": item.expected,
     }
+    return {**row, "mac": row_mac(study.key, assignments, row)}
 
 
 def assigned_items(study: Study, rater: Rater) -> tuple[list[Item], set[int]]:
@@ -229,7 +234,7 @@ def finish_rating(study: Study, rater: Rater) -> Step:
     if not items or any(item.position not in done for item in items):
         return rater.step
     with study.engine.begin() as connection:
-        _go(connection, rater, "comment")
+        _go(connection, study, rater, "comment")
     return "comment"
 
 
@@ -251,6 +256,7 @@ def finish(study: Study, rater: Rater, *, comment: str, age_band: str | None, dr
                 step="done",
             )
         )
+        seal_rater(connection, study.key, rater.id)
     return "done"
 
 
@@ -262,11 +268,12 @@ def withdraw(study: Study, rater: Rater) -> None:
         connection.execute(delete(raters).where(raters.c.id == rater.id))
 
 
-def _go(connection: Connection, rater: Rater, step: Step) -> bool:
+def _go(connection: Connection, study: Study, rater: Rater, step: Step) -> bool:
     """Move on, unless another tab already did."""
     moved = connection.execute(
         update(raters)
         .where(raters.c.id == rater.id, raters.c.step == rater.step)
         .values(step=step, last_seen_utc=utc_now())
     )
+    seal_rater(connection, study.key, rater.id)
     return moved.rowcount == 1

@@ -137,7 +137,7 @@ def answer_all(
         for item in items[:limit]
     ]
     with study.engine.begin() as connection:
-        write_answers(connection, given)
+        write_answers(connection, given, study.key)
     if finish_rating(study, rater) == "comment":
         finish(study, replace(rater, step="comment"), comment="", age_band=None, driving_band=None)
 

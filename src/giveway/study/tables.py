@@ -2,7 +2,8 @@
 
 What a rater answered and who the rater is for the recruiting platform are kept apart: ``external_ids`` holds one
 encrypted value per rater, nothing else refers to it, and it can be emptied after payment. No table holds a name, an
-e-mail address, an IP address or a browser's description of itself.
+e-mail address, an IP address or a browser's description of itself. ``mac`` is a code over the fields of a row; see
+:mod:`giveway.study.integrity`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ studies = Table(
     Column("state", String(8), nullable=False),
     Column("design_fingerprint", String(16), nullable=False),
     Column("created_utc", String(32), nullable=False),
+    Column("mac", String(16), nullable=True),
     CheckConstraint("state in ('open', 'paused', 'closed')", name="state"),
 )
 """One row: the study this database belongs to and whether it takes answers."""
@@ -76,6 +78,7 @@ raters = Table(
     Column("completed_utc", String(32), nullable=True),
     Column("last_seen_utc", String(32), nullable=False),
     Column("visit_hash", String(64), nullable=True, unique=True),
+    Column("mac", String(16), nullable=True),
     sqlite_autoincrement=True,
 )
 """One row per person who consented; an id is never given again, not even after its rater withdrew.
@@ -92,6 +95,7 @@ assignments = Table(
     Column("item", String(64), nullable=False),
     Column("repeat", Integer, nullable=False),
     Column("expected", Integer, nullable=False),
+    Column("mac", String(16), nullable=True),
     UniqueConstraint("rater_id", "item", "repeat"),
 )
 """The stored order of every rater."""
@@ -109,6 +113,7 @@ answers = Table(
     Column("visible_ms", Integer, nullable=False),
     Column("ts_utc", String(32), nullable=False),
     Column("app_version", String(32), nullable=False),
+    Column("mac", String(16), nullable=True),
     UniqueConstraint("rater_id", "position"),
     ForeignKeyConstraint(
         ["rater_id", "position"], ["assignments.rater_id", "assignments.position"], ondelete="CASCADE"

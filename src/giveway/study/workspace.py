@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from giveway.core.errors import StoreError, UnknownNameError
 from giveway.study.database import database_url, open_database
 from giveway.study.design import STUDY_FILE, StudyDesign, read_design, recorded_among
+from giveway.study.integrity import check_rows, row_mac, seal_old_rows
 from giveway.study.manifest import Clip, read_manifest
 from giveway.study.orders import OrderPlan, Stimulus
 from giveway.study.secrets import StudyKey, load_key
@@ -96,6 +97,8 @@ def open_study(folder: Path, *, url: str | None = None) -> Study:
         texts=load_texts(folder, design.language),
     )
     _register(study)
+    seal_old_rows(study.engine, study.key)
+    check_rows(study.reader, study.key)
     return study
 
 
@@ -104,15 +107,14 @@ def _register(study: Study) -> None:
         known = connection.execute(select(studies.c.id)).scalars().all()
     if not known:
         try:
+            row = {
+                "id": study.design.id,
+                "state": "open",
+                "design_fingerprint": study.design.fingerprint,
+                "created_utc": utc_now(),
+            }
             with study.engine.begin() as connection:
-                connection.execute(
-                    insert(studies).values(
-                        id=study.design.id,
-                        state="open",
-                        design_fingerprint=study.design.fingerprint,
-                        created_utc=utc_now(),
-                    )
-                )
+                connection.execute(insert(studies).values(**row, mac=row_mac(study.key, studies, row)))
         except IntegrityError:
             pass  # another process was faster
     elif study.design.id not in known:

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from giveway import __version__
 from giveway.reports.player.page import static_text
 from giveway.study.answer_writer import AnswerWriter
+from giveway.study.manifest import check_clips
 from giveway.study.workspace import Study
 from giveway.web.context import RefusedError, WebContext, page_environment
 from giveway.web.rater_api import rater_api
@@ -35,11 +36,15 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
         study: opened study.
         researcher_token: what a researcher logs in with.
         https: the application is reached through HTTPS; cookies are then marked as secure.
+
+    Raises:
+        StoreError: a clip is not what was written.
     """
+    check_clips(study.folder, study.clips)
     limits = study.design.limits
     web = WebContext(
         study=study,
-        writer=AnswerWriter(study.engine),
+        writer=AnswerWriter(study.engine, study.key),
         cookies=Cookies(study.key, https=https, researcher_token=researcher_token),
         joins=RateLimiter(per_second=limits.joins_per_minute / 60, burst=limits.joins_per_minute),
         logins=RateLimiter(per_second=limits.logins_per_minute / 60, burst=limits.logins_per_minute),

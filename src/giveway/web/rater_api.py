@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from pathlib import Path as FilePath
 from typing import Annotated, Any
@@ -15,15 +16,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from giveway import __version__
+from giveway.core.errors import StoreError
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
 from giveway.reports.player.document import replay_document
 from giveway.study.answer_writer import Answer, NotSavedError, Outcome
-from giveway.study.manifest import CLIP_FOLDER, Clip
+from giveway.study.manifest import CLIP_FOLDER, Clip, check_video, read_drawing
 from giveway.study.participation import Rater, assigned_items, finish_rating, playback_number
 from giveway.study.workspace import utc_now
 from giveway.web.context import STEP_PAGES, WebContext
 
+log = logging.getLogger("giveway.web")
 MAX_MS = 86_400_000  # a day; longer is no reading time
 STATUS = {
     Outcome.SAVED: 200,
@@ -106,14 +109,18 @@ class Drawings:
     MAX_BYTES = 64 * 1024 * 1024
 
     def __init__(self, folder: FilePath) -> None:
-        self._folder = folder / CLIP_FOLDER
+        self._folder = folder
         self._known: OrderedDict[str, bytes] = OrderedDict()
         self._size = 0
 
     async def get(self, clip: str) -> bytes:
-        """The document of a clip of the manifest."""
+        """The document of a clip of the manifest.
+
+        Raises:
+            StoreError: it is not what was written.
+        """
         if clip not in self._known:
-            content = await run_in_threadpool((self._folder / f"{clip}.json").read_bytes)
+            content = await run_in_threadpool(read_drawing, self._folder, clip)
             self._size += len(content) if clip not in self._known else 0
             self._known[clip] = content
             while self._size > self.MAX_BYTES and len(self._known) > 1:
@@ -193,22 +200,35 @@ def rater_api(web: WebContext) -> APIRouter:
         """A short clip in which a car carries this rater's number."""
         return playback_clip(playback_number(study, rater))
 
-    @router.get("/clips/{clip}.json", responses={401: {}, 404: {}})
+    @router.get("/clips/{clip}.json", responses={401: {}, 404: {}, 503: {}})
     async def clip_document(clip: ClipName, request: Request) -> Response:
         """Drawing of a clip."""
         await known_rater(request)
         if clip not in clips:
             raise HTTPException(404, "no such clip")
-        return Response(await drawings.get(clip), media_type="application/json", headers=IMMUTABLE)
+        try:
+            return Response(await drawings.get(clip), media_type="application/json", headers=IMMUTABLE)
+        except StoreError as error:
+            raise _damaged(clip, error) from error
 
-    @router.get("/clips/{clip}.mp4", responses={401: {}, 404: {}, 206: {}, 416: {}})
+    @router.get("/clips/{clip}.mp4", responses={401: {}, 404: {}, 206: {}, 416: {}, 503: {}})
     async def clip_video(clip: ClipName, rater_id: RaterId) -> Response:
         """Video of a clip."""
         if clip not in clips or not clips[clip].video:
             raise HTTPException(404, "no such clip")
+        try:
+            await run_in_threadpool(check_video, study.folder, clip)
+        except (StoreError, OSError) as error:
+            raise _damaged(clip, error) from error
         return FileResponse(study.folder / CLIP_FOLDER / f"{clip}.mp4", media_type="video/mp4", headers=IMMUTABLE)
 
     return router
+
+
+def _damaged(clip: str, error: Exception) -> HTTPException:
+    """A clip that must not be shown: nobody rates what nobody made."""
+    log.error("clip %s is damaged and is not shown: %s", clip, getattr(error, "found", None) or error)
+    return HTTPException(503, "this clip cannot be shown", headers={"Retry-After": "60"})
 
 
 def _clip(clip: Clip) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from giveway.core.errors import UsageError
 from giveway.study.export import check_answers, code_book, count_table, long_answers, rater_table, wide_matrix
+from giveway.study.integrity import check_rows
 from giveway.study.monitor import create_invite, delete_external_ids, list_invites, overview
 from giveway.study.workspace import set_study_state
 from giveway.web.charts import distribution_bar, number
@@ -97,6 +98,7 @@ def researcher_pages(web: WebContext) -> APIRouter:
         guard(request)
         if name == "codebook.json":
             return _attachment(json.dumps(code_book(study), indent=1, ensure_ascii=False), name, "application/json")
+        check_rows(study.reader, study.key)
         long = long_answers(study)
         main = [clip.clip for clip in study.clips if clip.role == "main"]
         tables = {

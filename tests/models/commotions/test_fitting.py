@@ -273,7 +273,7 @@ def test_fitted_parameters_survive_the_disk(tmp_path):
 @pytest.mark.parametrize("text", ["", "{}", "[1, 2]", '{"format": "something else", "version": 1}'])
 def test_a_file_that_holds_no_parameters_is_refused(tmp_path, text):
     (tmp_path / "theta.json").write_text(text)
-    with pytest.raises(FileFormatError, match="no fitted parameters"):
+    with pytest.raises(FileFormatError, match="fitted parameters"):
         FittedParameters.load(tmp_path / "theta.json")
 
 
@@ -307,7 +307,12 @@ def test_deployed_logarithms_are_read_again(golden, tmp_path):
 def test_a_file_that_describes_no_model_is_refused_with_its_name(golden, tmp_path, change):
     path = tmp_path / "theta.json"
     FittedParameters(theta=golden.THETA_A, config=CONFIG, loss=1.0, loss_error=0.0).save(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    document = {**json.loads(path.read_text()), **change}
+    path.write_text(json.dumps(document))
+    with pytest.raises(FileFormatError, match="damaged"):
+        FittedParameters.load(path)
+    del document["seal"]
+    path.write_text(json.dumps(document))
     with pytest.raises(FileFormatError, match="no fitted parameters") as caught:
         FittedParameters.load(path)
     assert caught.value.where == str(path)

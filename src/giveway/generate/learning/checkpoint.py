@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,12 +21,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from giveway.core.checked import Expect, read_sealed, read_weights
 from giveway.core.errors import ConfigError, StoreError
-from giveway.core.files import write_atomically, write_text
+from giveway.core.sealed_files import write_document, write_weights
 from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.training import RoundReport, Training
 
@@ -35,6 +33,7 @@ FORMAT = "giveway-training"
 VERSION = 1
 FILE = "training.json"
 DEMONSTRATIONS = "demonstrations.safetensors"
+TRAINING = Expect(error=StoreError, what="a file of the training", hint="use another --out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +77,14 @@ def write_checkpoint(
         best: round and score of the best policy.
     """
     name = f"{training.rounds:05d}"
-    with write_atomically(folder / f"learner-{name}.safetensors") as temporary:
-        save_file(_tensors(training), temporary)
+    write_weights(folder / f"learner-{name}.safetensors", _tensors(training), framework="torch")
     segments: list[tuple[str, int, int]] = []
     shown = training.demonstrations
     if shown is not None and not complete and not (folder / DEMONSTRATIONS).exists():
-        with write_atomically(folder / DEMONSTRATIONS) as temporary:
-            save_file({"seen": shown.seen, "shown": shown.shown}, temporary)
+        write_weights(folder / DEMONSTRATIONS, {"seen": shown.seen, "shown": shown.shown}, framework="torch")
     if not complete:
         rows = training.buffer.since(saved.added)
-        with write_atomically(folder / f"replay-{name}.safetensors") as temporary:
-            save_file({"records": rows}, temporary)
+        write_weights(folder / f"replay-{name}.safetensors", {"records": rows}, framework="torch")
         oldest = training.buffer.added - training.buffer.capacity
         segments = [s for s in saved.segments if s[1] + s[2] > oldest]
         segments.append((f"replay-{name}.safetensors", training.buffer.added - len(rows), len(rows)))
@@ -116,7 +112,7 @@ def write_checkpoint(
         "best": [best[0], best[1] if math.isfinite(best[1]) else None],
         "history": [_finite(asdict(report)) for report in history],
     }
-    write_text(folder / FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_document(folder / FILE, document, indent=1)
     keep = {f"learner-{name}.safetensors", *(s[0] for s in new.segments)}
     for old in [*folder.glob("learner-*.safetensors"), *folder.glob("replay-*.safetensors")]:
         if old.name not in keep:
@@ -218,12 +214,12 @@ def _document(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_sealed(path, expect=TRAINING).document
         needed = {"settings", "learner", "segments", "added", "steps", "rounds", "owed", "updates", "statistics"}
         if document.get("format") != FORMAT or not needed <= set(document):
             raise ValueError("not a training of this program")
         version = int(document["version"])
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise StoreError("cannot read the training", where=path, found=error, hint="use another --out") from error
     if version > VERSION:
         raise StoreError(
@@ -239,12 +235,7 @@ def _document(folder: Path) -> dict[str, Any] | None:
 
 
 def _load(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise StoreError(
-            "a file of the training is damaged or missing", where=path, found=error, hint="use another --out"
-        ) from error
+    return read_weights(path, framework="torch", expect=TRAINING)[0]
 
 
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:

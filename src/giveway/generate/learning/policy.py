@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giveway import __version__
-from giveway.core.errors import MissingDependencyError, StoreError, UsageError
-from giveway.core.files import write_atomically
+from giveway.core.checked import Expect, read_weights
+from giveway.core.errors import StoreError, UsageError
+from giveway.core.sealed_files import write_weights
 
 FORMAT = "giveway-policy"
 VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
+POLICY = Expect(
+    error=StoreError, what="the policy", hint="train again, or install giveway again if it is a shipped one"
+)
 
 Float32Array = NDArray[np.float32]
 
@@ -118,7 +122,6 @@ class Policy:
 
 def save_policy(path: Path, policy: Policy) -> None:
     """Write one file; it appears complete or not at all."""
-    save_file = _safetensors("writing a policy").numpy.save_file
     tensors = {"theta": policy.theta, "mean": policy.mean, "deviation": policy.deviation}
     header = {
         "format": FORMAT,
@@ -126,10 +129,8 @@ def save_policy(path: Path, policy: Policy) -> None:
         "giveway": __version__,
         "info": json.dumps(_facts(policy.info)),
     }
-    with write_atomically(path) as temporary:
-        save_file(
-            {n: np.ascontiguousarray(t, dtype=np.float32) for n, t in tensors.items()}, temporary, metadata=header
-        )
+    arrays = {n: np.ascontiguousarray(t, dtype=np.float32) for n, t in tensors.items()}
+    write_weights(path, arrays, header, purpose="writing a policy")
 
 
 def load_policy(path: Path) -> Policy:
@@ -140,17 +141,12 @@ def load_policy(path: Path) -> Policy:
         StoreError: it is damaged, of another kind or newer.
     """
     file = path / "policy.safetensors" if path.is_dir() else path
-    library = _safetensors("reading a policy")
     if not file.is_file():
         raise UsageError(
             "there is no policy here", where=path, found="no policy.safetensors", hint="giveway generate train --out P"
         )
-    if file.stat().st_size > MAX_BYTES:
-        raise StoreError("the policy file is too large", where=file, found=f"{file.stat().st_size} bytes")
+    tensors, header = read_weights(file, limit=MAX_BYTES, expect=POLICY, purpose="reading a policy")
     try:
-        with library.safe_open(file, framework="numpy") as opened:
-            header = dict(opened.metadata() or {})
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         if header.get("format") != FORMAT:
             raise ValueError(f"format {header.get('format')!r}")
         if int(header["version"]) > VERSION:
@@ -161,7 +157,7 @@ def load_policy(path: Path) -> Policy:
                 hint="upgrade giveway",
             )
         return _assemble(json.loads(header["info"]), tensors)
-    except (OSError, ValueError, KeyError, TypeError, library.SafetensorError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise StoreError("not a readable policy", where=file, found=error, hint="train again") from error
 
 
@@ -197,12 +193,3 @@ def _layers(theta: Float32Array, sizes: Sequence[int]) -> list[tuple[Float32Arra
 
 def _facts(info: PolicyInfo) -> dict[str, Any]:
     return json.loads(json.dumps({**asdict(info), "made": dict(info.made)}))
-
-
-def _safetensors(purpose: str) -> Any:
-    try:
-        import safetensors
-        import safetensors.numpy  # pyright: ignore[reportUnusedImport]
-    except ImportError as error:
-        raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
-    return safetensors

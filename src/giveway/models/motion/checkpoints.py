@@ -1,4 +1,4 @@
-"""Reading trained weights without PyTorch and without pickle."""
+"""Reading trained weights without PyTorch and without pickle; their seal is checked, see :mod:`giveway.core.seals`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.errors import DataError, FileFormatError, MissingDependencyError
+from giveway.core.checked import Expect, read_weights
+from giveway.core.errors import DataError, FileFormatError
+
+CHECKPOINT = Expect(error=FileFormatError, what="the checkpoint", hint="train again, or get the file again")
 
 
 def read_tensors(checkpoint: Path) -> tuple[dict[str, FloatArray], dict[str, str]]:
@@ -15,21 +18,12 @@ def read_tensors(checkpoint: Path) -> tuple[dict[str, FloatArray], dict[str, str
 
     Raises:
         DataError: no such file.
-        FileFormatError: truncated, or not such a file.
+        FileFormatError: truncated, altered, or not such a file.
         MissingDependencyError: without safetensors.
     """
     if not checkpoint.is_file():
         raise DataError("no such checkpoint", where=checkpoint)
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingDependencyError("safetensors", extra="learn", purpose="reading a checkpoint") from error
-    try:
-        with safe_open(str(checkpoint), framework="numpy") as file:
-            found = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-            return found, dict(file.metadata() or {})
-    except (SafetensorError, OSError) as error:
-        raise FileFormatError("the checkpoint does not parse", where=checkpoint, found=str(error)) from error
+    return read_weights(checkpoint, expect=CHECKPOINT, purpose="reading a checkpoint")
 
 
 def check_finite(tensors: dict[str, FloatArray], checkpoint: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, UsageError
-from giveway.core.files import write_atomically
+from giveway.core.sealed_files import write_weights
 from giveway.core.seeds import seed_for
 from giveway.models.motion.gru import FEATURES, FORMAT, FUTURE_STEPS, HIDDEN, MODES, SHAPES, load_gru, local_features
 from giveway.models.motion.protocol import HEADING, constant_velocity_states
@@ -165,8 +165,4 @@ def train_gru_file(
 
 def save_gru(path: Path, weights: dict[str, FloatArray], *, note: str) -> None:
     """Write a checkpoint (float32 safetensors, about 150 kB)."""
-    from safetensors.numpy import save_file
-
-    with write_atomically(path) as temporary:
-        tensors = {name: weights[name].astype(np.float32) for name in SHAPES}
-        save_file(tensors, str(temporary), metadata={"format": FORMAT, "note": note})
+    write_weights(path, {name: weights[name].astype(np.float32) for name in SHAPES}, {"format": FORMAT, "note": note})

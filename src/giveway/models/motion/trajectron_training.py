@@ -13,7 +13,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
-from giveway.core.files import write_atomically
+from giveway.core.sealed_files import write_weights
 from giveway.models.motion.trajectron import (
     CONTROL_STEP_S,
     CONTROL_STEPS,
@@ -104,11 +104,8 @@ def _progress(on_step: Callable[[int, int, str], None] | None) -> Progress | Non
 
 def save_trajectron(path: Path, tensors: dict[str, FloatArray], config: TrajectronConfig) -> None:
     """Write what predicting needs: float32 safetensors, the configuration in the header."""
-    from safetensors.numpy import save_file
-
     kept = {name: np.ascontiguousarray(tensors[name], dtype=np.float32) for name in tensor_shapes(config)}
-    with write_atomically(path) as temporary:
-        save_file(kept, str(temporary), metadata={"format": FORMAT, "config": config.to_json()})
+    write_weights(path, kept, {"format": FORMAT, "config": config.to_json()})
 
 
 def _training_set(windows: MotionWindows, config: TrajectronConfig) -> TrainingSet:

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from giveway.core.checked import Expect, read_sealed, read_weights
 from giveway.core.errors import ConfigError, StoreError
-from giveway.core.files import write_atomically, write_text
+from giveway.core.sealed_files import write_document, write_weights
 from giveway.models.trajectron.config import TrajectronConfig
 from giveway.models.trajectron.network import TrajectronNetwork
 
 VERSION = 1
+CHECKPOINT = Expect(error=StoreError, what="the checkpoint", hint="train again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,9 @@ def save_checkpoint(
     """Write a checkpoint; the description is written last, so an interrupted write leaves the previous one in force."""
     name = f"epoch-{state.epoch:05d}"
     weights = {key: value.detach().cpu().contiguous() for key, value in network.state_dict().items()}
-    with write_atomically(folder / f"{name}.safetensors") as temporary:
-        save_file(weights, temporary)
+    write_weights(folder / f"{name}.safetensors", weights, framework="torch")
     if optimizer is not None:
-        with write_atomically(folder / f"{name}.optimizer.safetensors") as temporary:
-            save_file(_flatten(optimizer), temporary)
+        write_weights(folder / f"{name}.optimizer.safetensors", _flatten(optimizer), framework="torch")
     document = {
         "format": "giveway-trajectron",
         "version": VERSION,
@@ -79,7 +77,7 @@ def save_checkpoint(
         "iteration": state.iteration,
         "history": [asdict(report) for report in state.history],
     }
-    write_text(folder / "trajectron.json", json.dumps(document, indent=1) + "\n")
+    write_document(folder / "trajectron.json", document, indent=1)
     for old in folder.glob("epoch-*.safetensors"):
         if not old.name.startswith(name):
             old.unlink(missing_ok=True)
@@ -169,8 +167,7 @@ class BestWeights:
             return
         self._weights = {key: value.detach().cpu().clone() for key, value in network.state_dict().items()}
         if self._path is not None:
-            with write_atomically(self._path) as temporary:
-                save_file(self._weights, temporary)
+            write_weights(self._path, self._weights, framework="torch")
 
     def restore(self, network: TrajectronNetwork, history: tuple[EpochReport, ...]) -> None:
         """Put the best weights into the network; does nothing without early stopping."""
@@ -204,11 +201,11 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 def _document(folder: Path) -> dict[str, Any]:
     path = folder / "trajectron.json"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_sealed(path, expect=CHECKPOINT).document
         known = {"version", "weights", "optimizer", "config", "dt_s", "seed", "epoch", "iteration", "history"}
         if not known <= set(document):
             raise ValueError(f"missing {', '.join(sorted(known - set(document)))}")
-    except (OSError, ValueError, TypeError) as error:
+    except ValueError as error:
         raise StoreError("no readable Trajectron++ checkpoint", where=path, found=error, hint="train again") from error
     for key in ("weights", "optimizer"):
         name = document[key]
@@ -225,9 +222,4 @@ def _document(folder: Path) -> dict[str, Any]:
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise StoreError(
-            "the checkpoint is damaged or incomplete", where=path, found=error, hint="train again"
-        ) from error
+    return read_weights(path, framework="torch", expect=CHECKPOINT)[0]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import FileFormatError
 from giveway.reports.site.charts import Point, scatter
 from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, value_entry
 
 SUMMARY = "drive.json"
+SUMMARY_BYTES = 256 << 20
+SUMMARY_FILE = Expect(
+    error=FileFormatError, what="the summary of drives", hint="run giveway drive run again: it resumes"
+)
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
 
 
@@ -26,11 +30,11 @@ def read_summary(root: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_sealed(path, limit=SUMMARY_BYTES, expect=SUMMARY_FILE).document
         if not isinstance(document["predictors"], list):
             raise TypeError("no list of predictors")
         return document
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise FileFormatError(
             "not a summary of drives", where=path, found=str(error), hint="run giveway drive run again: it resumes"
         ) from error

@@ -150,7 +150,11 @@ def provenance_page(store: Store) -> Page:
     starts = store.provenance()
     for start in reversed(starts):
         blocks.append(Facts(title=f"Started {_text(start.get('started'))}", rows=tuple(_flat(start))))
-    if not starts:
+    lost = store.damaged_documents()
+    if lost:
+        text = "\n".join(f"{entry.key}: {entry.reason}" for entry in lost)
+        blocks.insert(0, Log(title=f"Provenance incomplete: {len(lost)} documents cannot be read", text=text))
+    if not starts and not lost:
         blocks.append(Paragraph(text="This store keeps no record of when and where it was computed."))
     return Page(
         file="provenance.html",

@@ -14,6 +14,9 @@ from typing import Any
 
 import polars as pl
 
+from giveway.core.checked import Expect, read_bytes
+from giveway.core.errors import StoreError
+from giveway.core.seals import sha256_of_bytes
 from giveway.reports.site.browsing import script, table_data
 from giveway.reports.site.charts import stacked_bars
 from giveway.reports.site.content import (
@@ -35,6 +38,9 @@ METHODS = (
     "evidence of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with "
     "published values only."
 )
+
+CLIP_BYTES = 64 << 20
+CLIP = Expect(error=StoreError, what="a clip of the study", hint="restore the file, or create the study again")
 
 
 def study_section(
@@ -84,7 +90,7 @@ def study_section(
         yield "clips.js", script("clips.js", data)
         for clip, path in documents.items():
             name = f"replays/{clip}.js"
-            yield name, script(name, json.loads(path.read_text(encoding="utf-8")))
+            yield name, script(name, _drawing(path))
 
     return Section(
         id=id,
@@ -196,3 +202,11 @@ def _estimate(found: Mapping[str, float | None]) -> Entry:
     clear = low is not None and high is not None and (low > 0 or high < 0)
     text = f"{number(value, 2)} [{number(low, 2)}, {number(high, 2)}]"
     return Entry(text=text, order=math.nan if value is None else value, mark="best" if clear else "")
+
+
+def _drawing(path: Path) -> Any:
+    """The canvas document of a clip, compared with the digest that its file is named after."""
+    data = read_bytes(path, limit=CLIP_BYTES, expect=CLIP)
+    if not sha256_of_bytes(data).startswith(path.stem):
+        CLIP.refuse(path, "is not what was written", f"SHA-256 {sha256_of_bytes(data)[:24]}…")
+    return json.loads(data)

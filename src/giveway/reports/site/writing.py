@@ -12,7 +12,8 @@ from importlib import resources
 from pathlib import Path
 
 from giveway import __version__
-from giveway.core.errors import UsageError
+from giveway.core.checked import read_json
+from giveway.core.errors import GivewayError, UsageError
 from giveway.core.files import as_store_error, replace_folder
 from giveway.reports.player.page import static_text
 from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
@@ -93,8 +94,8 @@ def require_replaceable(out: Path) -> None:
 def _names_of_site(folder: Path) -> set[str]:
     """What an older site put into its folder; nothing if there is none."""
     try:
-        sections = json.loads((folder / MARKER).read_text("utf-8"))["sections"]
-    except (OSError, ValueError, KeyError, TypeError):
+        sections = read_json(folder / MARKER)["sections"]
+    except (GivewayError, KeyError, TypeError):
         return set()
     return {MARKER, *TOP, *map(str, sections)}
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from giveway.core.checked import DOCUMENT_BYTES, read_bytes
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.site.content import Limits, Section
@@ -141,7 +142,7 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 
 def _is_run_store(file: Path) -> bool:
     """Converted recordings also lie in stores; those of runs say who wrote them."""
-    return file.is_file() and b'"written_by"' in file.read_bytes()[:1000]
+    return file.is_file() and b'"written_by"' in read_bytes(file, limit=DOCUMENT_BYTES)
 
 
 def _told_apart(folder: Path, made: Mapping[Path, Section]) -> list[Section]:

@@ -161,9 +161,13 @@ def _drive_replay(log: Path, *, data: Path | None) -> Mapping[str, Any]:
 
 
 def _artifacts(store: Store, what: str) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Descriptions and folders of the artifacts of a kind."""
+    """Descriptions and folders of the artifacts of a kind, all of whose files are what was written."""
+    from giveway.runs.artifacts import checked_seal, read_manifest
+
     for manifest in sorted(store.artifacts.root.glob("*/*/artifact.json")):
-        spec = json.loads(manifest.read_text(encoding="utf-8"))["spec"]
+        if manifest.parent.name.endswith(".damaged") or checked_seal(manifest.parent) is None:
+            continue  # built again by the next run that needs it
+        spec = read_manifest(manifest.parent)[0]["spec"]
         if spec.get("what") == what:
             yield spec, manifest.parent
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from giveway.core.checked import Expect, read_bytes
 from giveway.core.errors import StoreError
+from giveway.core.seals import open_seal, seal
 
 FORMAT = 1
+MAX_BYTES = 1 << 30
+JOURNAL = Expect(error=StoreError, what="the journal of a fit", hint="delete it to start again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,8 @@ class Entry:
 class Journal:
     """An append-only file of one JSON document per line: what is fitted first, then every evaluation.
 
-    A line that was cut off by a crash is dropped. Numbers are written so that they read back bit by bit.
+    Every line carries its own SHA-256; those of release 0.1 do not. A line that was cut off by a crash is dropped.
+    Numbers are written so that they read back bit by bit.
 
     Args:
         path: the file, created on the first write; None keeps everything in memory.
@@ -62,11 +67,11 @@ class Journal:
             return
         lines = [_line(entry)]
         if not self.path.exists():
-            lines.insert(0, json.dumps(self.header, sort_keys=True))
+            lines.insert(0, seal(json.dumps(self.header, sort_keys=True).encode()))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("".join(line + "\n" for line in lines))
+            with self.path.open("ab") as file:
+                file.write(b"".join(lines))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -75,10 +80,10 @@ class Journal:
             ) from error
 
     def _read(self, path: Path) -> None:
-        data = path.read_bytes()
+        data = read_bytes(path, limit=MAX_BYTES, expect=JOURNAL)
         whole = data[: data.rfind(b"\n") + 1]
         try:
-            documents = [json.loads(line) for line in whole.splitlines()]
+            documents = [json.loads(open_seal(line)[0]) for line in whole.splitlines(keepends=True)]
             header, rows = (documents[0], documents[1:]) if documents else (None, [])
             self.entries = [_entry(row) for row in rows]
         except (ValueError, KeyError, TypeError) as error:
@@ -101,7 +106,7 @@ class Journal:
                 file.truncate(len(whole))
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: Entry) -> bytes:
     document = {
         "stage": entry.stage,
         "point": list(entry.point),
@@ -110,7 +115,7 @@ def _line(entry: Entry) -> str:
         "seconds": round(entry.seconds, 4),
         **({"note": dict(entry.note)} if entry.note else {}),
     }
-    return json.dumps(document)
+    return seal(json.dumps(document).encode())
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import FileFormatError, UsageError
-from giveway.core.files import write_text
+from giveway.core.sealed_files import write_document
 from giveway.models.commotions.config import Configuration, Switches
 from giveway.models.commotions.parameters import PARAMETERS, Theta
 
 FORMAT = "giveway-commotions-parameters"
 VERSION = 1
+PARAMETERS_FILE = Expect(
+    error=FileFormatError,
+    what="the file of fitted parameters of the Commotions model",
+    hint="fit again, or give a file written by giveway",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,7 @@ class FittedParameters:
             ],
             "provenance": dict(self.provenance),
         }
-        write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        write_document(path, document, indent=2)
 
     @classmethod
     def load(cls, path: Path) -> FittedParameters:
@@ -80,7 +85,7 @@ class FittedParameters:
             FileFormatError: for anything else, and for a θ that cannot be simulated.
         """
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = read_sealed(path, expect=PARAMETERS_FILE).document
             if document["format"] != FORMAT or document["version"] != VERSION:
                 raise ValueError(f"format {document['format']!r}, version {document['version']!r}")
             config = Configuration.from_name(document["model"])

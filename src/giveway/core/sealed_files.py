@@ -1,0 +1,50 @@
+"""Writing documents and weights with their seal; :mod:`giveway.core.checked` reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from giveway.core.errors import MissingDependencyError
+from giveway.core.files import write_atomically, write_text
+from giveway.core.seals import NO_SEAL, WEIGHTS_ENTRY, seal, seal_weights
+
+
+def write_document(path: Path, document: Mapping[str, Any], *, indent: int | None = None) -> None:
+    """A JSON object with its own SHA-256 as last entry, written atomically."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    write_text(path, seal(text.encode()).decode())
+
+
+def write_weights(
+    path: Path,
+    tensors: Mapping[str, Any],
+    facts: Mapping[str, str] | None = None,
+    *,
+    framework: Literal["numpy", "torch"] = "numpy",
+    purpose: str = "writing weights",
+) -> None:
+    """A safetensors file with its own SHA-256 in the header, written atomically.
+
+    Args:
+        path: where to.
+        tensors: by name, each contiguous.
+        facts: metadata.
+        framework: what the tensors are.
+        purpose: what safetensors is needed for, should it be missing.
+
+    Raises:
+        MissingDependencyError: without safetensors.
+    """
+    try:
+        if framework == "torch":
+            from safetensors.torch import save
+        else:
+            from safetensors.numpy import save
+    except ImportError as error:
+        raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
+    data = save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL})
+    with write_atomically(path) as temporary:
+        temporary.write_bytes(seal_weights(data))
