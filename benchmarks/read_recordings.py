@@ -60,7 +60,7 @@ def write_round(root: Path, rows: int) -> None:
     floats = {
         "xCenter": 80 + radius * np.cos(angle),
         "yCenter": -60 + radius * np.sin(angle),
-        "heading": 0.5 + np.degrees(direction) % 359,
+        "heading": np.clip(np.degrees(direction) % 360, 0.05, 359.95),
         "width": 1.8 + 0.001 * (track % 100),
         "length": 4.2 + 0.001 * (track % 100),
         "xVelocity": speed * np.cos(direction),

@@ -44,7 +44,7 @@ class Wrapped:
     def scenes(self, recording):
         yield from map(self.alter, self.inner.scenes(recording))
 
-    def verify(self, root, *, progress=None):
+    def verify(self, root, *, progress=None, accept_implausible=False):
         return self.inner.verify(root, progress=progress)
 
 

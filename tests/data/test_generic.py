@@ -52,7 +52,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_one(generic_root):
         ("frame_rate_hz = 10", "frame_rate_hz = 0", "time.frame_rate_hz"),
         ('position = "ft"', 'position = "yd"', "units.position"),
         ('bicycle = ["Rad"]', 'bycicle = ["Rad"]', "did you mean 'bicycle'"),
-        ("[time]", "[time", "not valid TOML"),
+        ("[time]", "[time", "does not parse"),
         ('decimal = ","', 'decimal = ";"', "files.decimal"),
         ('x = "X [ft]"', "", "columns.x"),
         ('x = "X [ft]"', 'x = "Kurs"', "two things: Kurs"),

@@ -4,8 +4,10 @@ import pytest
 from giveway.core.errors import FileFormatError
 from giveway.core.tracks import AgentKind
 from giveway.data import DATASETS
+from giveway.data.convert import convert
 
 CASES = DATASETS.get("interaction_cases")
+CASES_HEADER = "case_id,track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
 
 
 def scenes_of(root):
@@ -82,3 +84,55 @@ def test_a_surplus_cell_is_not_made_up_for_by_a_missing_one(interaction_cases_ro
     with pytest.raises(FileFormatError, match="number of cells") as caught:
         scenes_of(interaction_cases_root)
     assert "line 6" in (caught.value.where or "")
+
+
+HEADLESS = {
+    "0 bytes": (b"", "the file is empty"),
+    "blank": (b" \n", "the file is empty"),
+    "no header": (b"1,1,1,100,car,1000,990,10,0,0.0,4.5,1.8\n", "a column is missing"),
+    "UTF-16": ("case_id,track_id\n1,2\n".encode("utf-16"), "the file is UTF-16"),
+    "UTF-16 without a mark": ("case_id,track_id\n1,2\n".encode("utf-16-be"), "the file is UTF-16"),
+}
+
+
+@pytest.mark.parametrize("kind", HEADLESS)
+def test_a_file_whose_name_says_it_is_ours_is_read_or_refused(interaction_cases_root, kind):
+    data, words = HEADLESS[kind]
+    (interaction_cases_root / "val").mkdir()
+    path = interaction_cases_root / "val" / "DR_TEST_Merging_A_val.csv"
+    path.write_bytes(data)
+    adapter = CASES
+    recordings = adapter.recordings(interaction_cases_root)
+    assert [recording.id for recording in recordings if "val" in recording.id] == ["val/DR_TEST_Merging_A_val"]
+    with pytest.raises(FileFormatError, match=words) as caught:
+        list(adapter.scenes(recordings[-1]))
+    assert f"{path}, line 1" in caught.value.where
+    assert kind[:6] != "UTF-16" or caught.value.hint == "save the file as UTF-8"
+    assert not adapter.verify(interaction_cases_root).ok
+
+
+def test_a_header_without_cases_is_a_warning_and_holds_nothing(interaction_cases_root, tmp_path):
+    (interaction_cases_root / "val").mkdir()
+    path = interaction_cases_root / "val" / "DR_TEST_Merging_A_val.csv"
+    path.write_text(CASES_HEADER + "\n")
+    adapter = CASES
+    recording = next(r for r in adapter.recordings(interaction_cases_root) if r.id.startswith("val"))
+    assert list(adapter.scenes(recording)) == []
+    verification = adapter.verify(interaction_cases_root)
+    assert verification.ok
+    assert [p.message for p in verification.problems if p.file.startswith("val")] == [
+        "the file has a header and no rows"
+    ]
+    states = [c.state for c in convert("interaction_cases", interaction_cases_root, tmp_path / "store")]
+    assert states == ["written", "written", "empty"]
+
+
+def test_a_lost_row_inside_a_track_names_the_frames(interaction_cases_root):
+    path = interaction_cases_root / "train" / "DR_TEST_Merging_A_train.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:2] + lines[3:]) + "\n")
+    adapter = CASES
+    recording = next(r for r in adapter.recordings(interaction_cases_root) if r.id.startswith("train"))
+    with pytest.raises(FileFormatError, match="frames are missing inside a track") as caught:
+        list(adapter.scenes(recording))
+    assert caught.value.found == "frame 3 follows 1"

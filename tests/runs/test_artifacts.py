@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from giveway.core.errors import DiskFullError
 from giveway.runs import Artifacts
-from giveway.runs.files import DiskFullError
 
 
 def write(folder: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_full_disk_ends_the_run_with_advice_and_keeps_what_is_finished(
         real(fd)
 
     with monkeypatch.context() as patch:
-        patch.setattr("giveway.runs.files.os.fsync", fill_up)
+        patch.setattr("giveway.core.files.os.fsync", fill_up)
         with pytest.raises(StoreError, match="disk is full") as caught:
             run(
                 cells(8),

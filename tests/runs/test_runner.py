@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from giveway.core.errors import ConfigError, StoreError, UsageError
+from giveway.core.errors import ConfigError, DiskFullError, StoreError, UsageError
 from giveway.runs import (
     Cell,
     LineProgress,
@@ -20,7 +20,6 @@ from giveway.runs import (
     status,
 )
 from giveway.runs.executor import Control, Job
-from giveway.runs.files import DiskFullError
 from giveway.runs.worker import work
 
 Cells = Callable[..., list[Cell]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,11 @@ app.command("synth")(synth)
 
 DATASET = typer.Option(..., "--dataset", "-d", help="Name of the dataset; see 'giveway data list'.")
 ROOT = typer.Option(..., "--root", "-r", help="Folder that holds the recordings.")
+ACCEPT_IMPLAUSIBLE = typer.Option(
+    False,
+    "--accept-implausible",
+    help="Take recordings whose columns contradict one another (heading, velocity, position, size); say so in notes.",
+)
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 
 
@@ -49,13 +55,18 @@ def list_datasets(as_json: bool = AS_JSON) -> None:
 
 
 @app.command()
-def verify(dataset: str = DATASET, root: Path = ROOT, as_json: bool = AS_JSON) -> None:
+def verify(
+    dataset: str = DATASET,
+    root: Path = ROOT,
+    accept_implausible: bool = ACCEPT_IMPLAUSIBLE,
+    as_json: bool = AS_JSON,
+) -> None:
     """Check every file below a folder: all problems at once with file, line and column, and counts."""
     from giveway.data import DATASETS
 
     adapter = DATASETS.get(dataset)
     with recording_progress("verify", quiet=as_json) as progress:
-        verification = adapter.verify(root, progress=progress)
+        verification = adapter.verify(root, progress=progress, accept_implausible=accept_implausible)
     totals, sites = _totals(verification), _sites(verification)
     if as_json:
         print_json(
@@ -83,14 +94,18 @@ def convert(
     root: Path = ROOT,
     out: Path = typer.Option(..., "--out", "-o", help="Folder of the store; created if absent."),
     jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="Recordings to convert at once."),
+    accept_implausible: bool = ACCEPT_IMPLAUSIBLE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Write the recordings to a Parquet store, many times faster to read; run again to go on where it stopped."""
     from giveway.data import DATASETS
     from giveway.data.convert import convert_recordings
 
-    recordings = DATASETS.get(dataset).recordings(root)
-    counts = {"written": 0, "skipped": 0, "failed": 0}
+    recordings = [
+        replace(recording, accept_implausible=accept_implausible)
+        for recording in DATASETS.get(dataset).recordings(root)
+    ]
+    counts = {"written": 0, "skipped": 0, "empty": 0, "failed": 0}
     failures: list[dict[str, Any]] = []
     workers = min(jobs, os.cpu_count() or 1)
     with recording_progress("convert", quiet=as_json) as progress:
@@ -104,7 +119,10 @@ def convert(
     else:
         for failure in failures:
             _print_parts("error", failure["what"], failure["where"], failure["found"], failure["try"])
-        typer.echo(f"{counts['written']} written, {counts['skipped']} there already, {counts['failed']} failed; {out}")
+        empty = f"{counts['empty']} without scenes, " if counts["empty"] else ""
+        typer.echo(
+            f"{counts['written']} written, {counts['skipped']} there already, {empty}{counts['failed']} failed; {out}"
+        )
     if failures:
         raise typer.Exit(2)
 

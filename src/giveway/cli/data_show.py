@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -30,6 +31,9 @@ def show(
     ),
     duration_s: float = typer.Option(60.0, "--duration", min=0.1, help="Length of the replay [s]."),
     ego: str | None = typer.Option(None, "--ego", help="Follow the road user with this id."),
+    accept_implausible: bool = typer.Option(
+        False, "--accept-implausible", help="Draw a recording whose columns contradict one another."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Draw map and tracks to a PNG and write a replay that opens in a browser."""
@@ -39,7 +43,7 @@ def show(
     from giveway.reports.player.page import replay_page
 
     adapter = DATASETS.get(dataset)
-    chosen = _choose(adapter.recordings(root), recording)
+    chosen = replace(_choose(adapter.recordings(root), recording), accept_implausible=accept_implausible)
     shown = next(islice(adapter.scenes(chosen), scene, None), None)
     if shown is None:
         count = sum(1 for _ in adapter.scenes(chosen))

@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from giveway import __version__
 from giveway.cli.output import report_error
 from giveway.core.errors import GivewayError, UnknownNameError
+from giveway.core.files import disk_full, refusal
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("giveway.cli.data:app", "Recordings: list, synth, verify, show, convert."),
@@ -96,11 +97,23 @@ def run(argv: list[str] | None = None) -> None:
     try:
         command.main(args=args, prog_name="giveway")
     except GivewayError as error:
-        report_error(error, as_json="--json" in args)
+        report_error(disk_full(error) or error, as_json="--json" in args)
+        sys.exit(2)
+    except Exception as error:
+        known = _of_the_machine(error)
+        if known is None:
+            raise
+        report_error(known, as_json="--json" in args)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         sys.exit(130)
+
+
+def _of_the_machine(error: Exception) -> GivewayError | None:
+    """A full disk or a place without permission, which no writer foresaw; None for errors of our own making."""
+    full = disk_full(error)
+    return full if full is not None or not isinstance(error, OSError) else refusal(error)
 
 
 if __name__ == "__main__":

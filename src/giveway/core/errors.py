@@ -14,6 +14,7 @@
     ├── MissingDependencyError   an optional library is not installed
     ├── PredictionError          a predictor returned something unusable
     ├── StoreError               a result store that cannot be read or written
+    │   └── DiskFullError        no room left (path, need, free space)
     ├── ClusterError             machines that cannot be reached, or do not fit together
     └── ProtocolError            a message from the network that breaks the contract
 
@@ -28,6 +29,10 @@ from collections.abc import Iterable
 
 MAX_NAMES = 24
 """More known names than this are counted instead of listed."""
+
+
+MAX_SHOWN = 100
+"""Longer names are cut in messages."""
 
 
 class GivewayError(Exception):
@@ -85,7 +90,7 @@ class UnknownNameError(UsageError):
         hint = f"did you mean {' or '.join(repr(s) for s in suggestions)}?" if suggestions else "pick a known one"
         shown = names if len(names) <= MAX_NAMES else [*names[:MAX_NAMES], f"and {len(names) - MAX_NAMES} more"]
         super().__init__(
-            f"unknown {kind} {name!r}",
+            f"unknown {kind} {name if len(name) <= MAX_SHOWN else name[:MAX_SHOWN] + '...'!r}",
             where=where,
             found=f"known: {', '.join(shown) or 'none'}",
             hint=hint,
@@ -140,6 +145,10 @@ class PredictionError(GivewayError):
 
 class StoreError(GivewayError):
     """A result store that cannot be read or written."""
+
+
+class DiskFullError(StoreError):
+    """No room left on a disk, or a quota is used up; whatever was being written has been removed again."""
 
 
 class ClusterError(GivewayError):

@@ -114,7 +114,7 @@ def group_rows(
     *,
     columns: tuple[str, str],
     order: Literal["file", "any"] = "file",
-    holes: Literal["error", "warning", "allowed"] = "error",
+    holes: Literal["error", "implausible", "warning", "allowed"] = "error",
 ) -> Grouping | None:
     """Group rows by track and check that frames run on.
 
@@ -125,7 +125,7 @@ def group_rows(
         findings: where problems go.
         columns: names of the track and the frame column, for messages.
         order: ``"file"``: rows must come track by track, frames ascending. ``"any"``: they are sorted first.
-        holes: what a frame missing inside a track means.
+        holes: what a frame missing inside a track means; ``"implausible"`` is an error that a reader may accept.
 
     Returns:
         None if rows are doubled or out of order (collecting mode).
@@ -163,16 +163,13 @@ def group_rows(
             lines = line_of(missing if permutation is None else permutation[missing])
             gaps = [f"frame {frame[r]} follows {frame[r - 1]}" for r in missing.tolist()]
             hint = "get the file again; rows seem to be lost"
-            findings.rows(
-                "frames are missing inside a track",
-                file,
-                lines,
-                column=columns[1],
-                values=gaps,
-                hint=hint,
-                severity=holes,
-            )
-            fine = fine and holes != "error"
+            message = "frames are missing inside a track"
+            if holes == "implausible":
+                findings.implausible(message, file, lines, column=columns[1], values=gaps, hint=hint)
+                fine = findings.accept_implausible
+            else:
+                findings.rows(message, file, lines, column=columns[1], values=gaps, hint=hint, severity=holes)
+                fine = holes != "error"
     if not fine:
         return None
     offsets = np.append(starts, len(codes)).astype(np.int64)

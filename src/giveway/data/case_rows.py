@@ -29,6 +29,7 @@ CASES = TableFormat(
         "case_id,track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width,track_to_predict,"
         "interesting_agent"
     ),
+    rows_required=False,
 )
 SEGMENTED_HEADER = replace(
     CASES,
@@ -69,9 +70,19 @@ def read_case_rows(table: Table, findings: Findings) -> CaseRows | None:
     codes = names.rank("dense").to_numpy().astype(np.int64)
     key = case * (int(codes.max()) + 1) + codes
     columns = ("track_id", "frame_id")
-    grouping = group_rows(key, frame, table.path, findings, columns=columns, order="any", holes="warning")
+    grouping = group_rows(key, frame, table.path, findings, columns=columns, order="any", holes="implausible")
     if grouping is None:
         return None
+    if grouping.order is not None and "agent_role" not in table:  # the form of 2020 promises no order
+        moved = np.flatnonzero(grouping.order != np.arange(table.num_rows))
+        findings.rows(
+            "rows are not in the order of cases, tracks and frames; they have been sorted",
+            table.path,
+            line_of(moved[:1]),
+            column="frame_id",
+            values=[f"{len(moved)} rows are elsewhere"],
+            severity="warning",
+        )
     firsts = grouping.first_rows
     ids = np.array(names.gather(firsts).to_list(), dtype=np.str_)
     size = np.stack([table.floats(name)[firsts] for name in ("length", "width")], axis=1)
@@ -129,8 +140,8 @@ def _check(rows: StateRows, table: Table, kind: IntArray, findings: Findings) ->
     for column in ("length", "width"):
         check_constant(rows.grouping.apply(table.floats(column)), rows, column, findings)
     check_constant(rows.grouping.apply(kind.astype(np.float64)), rows, "agent_type", findings)
-    check_sizes(rows.size, table.path, line_of(rows.grouping.first_rows), findings)
-    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx"))
+    check_sizes(rows.size, rows.kind, table.path, line_of(rows.grouping.first_rows), findings)
+    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx", "psi_rad"))
 
 
 def _marks(table: Table, firsts: IntArray) -> Mapping[str, BoolArray]:

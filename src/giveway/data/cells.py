@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveway.data.findings import Findings
+from giveway.data.scan import MAX_NUMBER_CHARS
 
 if TYPE_CHECKING:
     from giveway.data.tables import Column
 
 INTEGER = re.compile(r"\s*[+-]?\d+", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+MAX_INTEGER_CHARS = 20
+"""A sign and 19 digits: nothing longer fits 64 bits."""
+
 AGAIN = "get the file again, or repair this cell"
 
 
@@ -45,7 +49,7 @@ def report_bad_cells(
         for index, column in places:
             reason = _why_bad(cells[index], column)
             if reason:
-                findings.error(reason, path, line=number, column=column.name, found=repr(cells[index]), hint=AGAIN)
+                findings.error(reason, path, line=number, column=column.name, found=repr(cells[index][:60]), hint=AGAIN)
     if findings.num_errors == before:
         # Seen by the parser and not by us: still never a number that may be wrong.
         findings.error("the file does not parse", path, line=2, column=names[0], found="unknown defect", hint=AGAIN)
@@ -78,10 +82,15 @@ def _why_bad(cell: str, column: Column) -> str | None:
         return None if column.nullable else "an empty cell"
     if column.type == "text":
         return None
+    if len(cell) > MAX_NUMBER_CHARS:
+        return f"a number of more than {MAX_NUMBER_CHARS} characters"
     if column.type == "int":
         if INTEGER.fullmatch(cell) is None:
             return "not an integer"
-        return None if abs(int(cell)) < 2**63 else "an integer beyond 64 bits"
+        # The length first: int() refuses thousands of digits with an error of its own.
+        return (
+            None if len(cell.strip()) <= MAX_INTEGER_CHARS and abs(int(cell)) < 2**63 else "an integer beyond 64 bits"
+        )
     if cell.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
         return "not a finite number"
     if NUMBER.fullmatch(cell) is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
 from giveway.core.errors import DatasetLayoutError, GivewayError, StoreError
+from giveway.core.files import disk_full
 from giveway.data import DATASETS
 from giveway.data.findings import relative_name
 from giveway.data.fingerprints import sha256_of_file
@@ -29,7 +30,8 @@ class Conversion:
 
     Attributes:
         recording: its identifier.
-        state: ``written``, ``skipped`` (the store has it, from the same bytes) or ``failed``.
+        state: ``written``, ``skipped`` (the store has it, from the same bytes), ``empty`` (it holds no scene) or
+            ``failed``.
         scenes: how many; 0 unless written.
         error: the four parts of the message, if it failed.
     """
@@ -40,7 +42,9 @@ class Conversion:
     error: Mapping[str, str | None] | None = None
 
 
-def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator[Conversion]:
+def convert(
+    dataset: str, root: Path, store: Path, *, jobs: int = 1, accept_implausible: bool = False
+) -> Iterator[Conversion]:
     """Convert every recording below a root, skipping what the store has already and undamaged.
 
     A recording that cannot be read is reported and leaves nothing behind; the others go on.
@@ -50,6 +54,7 @@ def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator
         root: data root.
         store: folder of the store; created if absent.
         jobs: processes.
+        accept_implausible: take recordings whose numbers contradict one another; their scenes carry a note.
 
     Yields:
         One result per recording, in their order.
@@ -57,8 +62,12 @@ def convert(dataset: str, root: Path, store: Path, *, jobs: int = 1) -> Iterator
     Raises:
         DatasetLayoutError: if there are no recordings, or one would take the place of another in the store.
         StoreError: if the folder is something else.
+        DiskFullError: if there is no room; what is converted stays.
     """
-    recordings = DATASETS.get(dataset).recordings(root)
+    recordings = [
+        replace(recording, accept_implausible=accept_implausible)
+        for recording in DATASETS.get(dataset).recordings(root)
+    ]
     yield from convert_recordings(recordings, store, jobs=jobs)
 
 
@@ -77,13 +86,24 @@ def convert_recordings(recordings: Sequence[Recording], store: Path, *, jobs: in
 
 
 def convert_recording(recording: Recording, store: Path) -> Conversion:
-    """Convert one recording unless the store has it from the same bytes."""
+    """Convert one recording unless the store has it from the same bytes.
+
+    Raises:
+        DiskFullError: if there is no room; the recordings after it would not find any either.
+    """
     try:
         if is_converted(recording, store):
             return Conversion(recording=recording.id, state="skipped")
         scenes = list(DATASETS.get(recording.dataset).scenes(recording))
+        if not scenes:
+            return Conversion(recording=recording.id, state="empty")
         write_recording(store, recording.dataset, recording.id, scenes)
-    except GivewayError as error:
+    except Exception as error:
+        full = disk_full(error, path=recording_folder(store, recording.dataset, recording.id))
+        if full is not None:
+            raise full from error
+        if not isinstance(error, GivewayError):
+            raise
         return Conversion(recording=recording.id, state="failed", error=error.as_dict())
     return Conversion(recording=recording.id, state="written", scenes=len(scenes))
 

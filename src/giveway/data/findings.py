@@ -14,12 +14,14 @@ from pathlib import Path
 
 from giveway.core.arrays import AnyArray, IntArray
 from giveway.core.errors import FileFormatError, GivewayError
-from giveway.data.protocol import Problem, Severity
+from giveway.data.protocol import Problem, Recording, Severity
 
 PLACE = re.compile(r"(?P<file>.*?)(, line (?P<line>\d+))?(, column '?(?P<column>[^']*?)'?)?", re.DOTALL)
 """How :func:`place` and the map reader write where an error is."""
 
 AGAIN = "get the file again; it seems damaged"
+SWAPPED = "columns may be swapped; check the header against the format"
+ACCEPT = "if the recording is right, read it with --accept-implausible (data verify, show, convert)"
 MAX_PER_KIND = 5
 """Problems of one kind (same message, file and column) that are listed; the rest is counted."""
 
@@ -31,14 +33,22 @@ class Findings:
     Args:
         root: data root; files are named relative to it where they lie below it.
         strict: raise :class:`FileFormatError` for the first error and drop warnings.
+        accept_implausible: numbers that contradict one another are warnings and notes instead of errors.
     """
 
     root: Path
     strict: bool = True
+    accept_implausible: bool = False
+    _accepted: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     _problems: list[Problem] = field(default_factory=list[Problem])
     _counts: dict[tuple[str, str, str | None], int] = field(default_factory=dict[tuple[str, str, str | None], int])
     _seen: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     _num_errors: int = 0
+
+    @classmethod
+    def of(cls, recording: Recording) -> Findings:
+        """Strict findings for reading one recording as it asks to be read."""
+        return cls(recording.root, accept_implausible=recording.accept_implausible)
 
     def error(
         self,
@@ -124,6 +134,34 @@ class Findings:
             report(
                 message, file, line=int(lines[k]), column=column, found=_plain(values[k]), hint=hint, count=1 + extra
             )
+
+    def implausible(
+        self,
+        message: str,
+        file: Path,
+        lines: IntArray,
+        *,
+        column: str | None,
+        values: Sequence[object] | AnyArray,
+        hint: str | None = None,
+    ) -> None:
+        """Numbers that parse and contradict one another; as :meth:`rows`, but a reader may accept them."""
+        if not len(lines):
+            return
+        if self.accept_implausible:
+            key = (message, self.relative(file))
+            self._accepted[key] = self._accepted.get(key, 0) + len(lines)
+        severity: Severity = "warning" if self.accept_implausible else "error"
+        advice = f"{hint}; {ACCEPT}" if hint else f"{SWAPPED}; {ACCEPT}"
+        self.rows(message, file, lines, column=column, values=values, hint=advice, severity=severity)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was accepted although it is implausible, for the provenance of a scene."""
+        return tuple(
+            f"accepted although implausible: {message} ({name}, {count} times)"
+            for (message, name), count in self._accepted.items()
+        )
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -14,7 +14,7 @@ from giveway.core.errors import ConfigError, DatasetLayoutError
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
-from giveway.data.checks import check_constant, check_jumps, check_sizes
+from giveway.data.checks import MAX_SPEED_MPS, check_constant, check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.generic_mapping import MAPPING_FILE, Mapping, read_mapping
@@ -28,6 +28,17 @@ from giveway.data.verification import summarize, verify_recordings
 METERS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ft": 0.3048}
 METERS_PER_SECOND = {"m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704, "ft/s": 0.3048}
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+COORDINATE_LIMIT_M = 1e7
+"""Largest coordinate of any frame in use (UTM northing)."""
+
+LARGEST_SIZE_M = 100.0
+LARGEST_ANGLE = 1e4
+"""Beyond this a float says little about a direction; the sine of 1e308 is noise."""
+
+LARGEST_TIME = 1e19
+"""Nanoseconds since 1970 fit."""
+
+LONGEST_FRAMES = 100_000_000
 MAX_OFF_GRID = 0.25
 """Share of a frame by which a time may miss its grid point."""
 
@@ -93,7 +104,8 @@ class Generic:
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a file; velocity and heading are derived where the file gives none."""
         mapping = read_mapping(recording.files["mapping"])
-        content = _read(recording, mapping, Findings(recording.root))
+        findings = Findings.of(recording)
+        content = _read(recording, mapping, findings)
         assert content is not None  # strict findings raise instead
         rows, table = content
         tracks = tracks_from_rows([rows], frame_rate_hz=mapping.time.frame_rate_hz)
@@ -108,13 +120,17 @@ class Generic:
             tracks=tracks,
             road=road,
             location=recording.location,
-            provenance=Provenance(dataset="generic", recording=recording.id, files=hashes, notes=notes),
+            provenance=Provenance(
+                dataset="generic", recording=recording.id, files=hashes, notes=(*notes, *findings.notes)
+            ),
             attributes={"frame_rate_hz": mapping.time.frame_rate_hz, "first_frame": int(rows.frame.min())},
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check the mapping and every file."""
-        return verify_recordings(self, root, _check, version="mapping 1", progress=progress)
+        return verify_recordings(
+            self, root, _check, version="mapping 1", progress=progress, accept_implausible=accept_implausible
+        )
 
 
 GENERIC = Generic()
@@ -150,11 +166,19 @@ def _format(mapping: Mapping) -> TableFormat:
     names = mapping.columns
     wanted = {
         names.track: Column(name=names.track, type="text"),
-        **{name: Column(name=name) for name in (names.x, names.y)},
     }
-    for name in (names.time, names.heading, names.vx, names.vy, names.length, names.width):
-        if name is not None:
-            wanted.setdefault(name, Column(name=name))
+    units = mapping.units
+    limits = (
+        (COORDINATE_LIMIT_M / METERS[units.position], units.position, (names.x, names.y)),
+        (LARGEST_TIME, mapping.time.time_unit, (names.time,)),
+        (LARGEST_ANGLE, units.angle, (names.heading,)),
+        (MAX_SPEED_MPS / METERS_PER_SECOND[units.speed], units.speed, (names.vx, names.vy)),
+        (LARGEST_SIZE_M / METERS[units.position], units.position, (names.length, names.width)),
+    )
+    for limit, unit, columns in limits:
+        for name in columns:
+            if name is not None:
+                wanted.setdefault(name, Column(name=name, low=-limit, high=limit, unit=unit))
     if names.frame is not None:
         wanted[names.frame] = Column(name=names.frame, type="int", low=-10_000_000, high=100_000_000)
     if names.kind is not None:
@@ -191,14 +215,18 @@ def _read(recording: Recording, mapping: Mapping, findings: Findings) -> tuple[S
     if grouping is None or kinds is None:
         return None
     rows = _rows(table, mapping, grouping, frame, kinds)
-    time = rows.frame / mapping.time.frame_rate_hz
-    check_jumps(rows.x, rows.y, time, rows.inner, path, rows.lines, findings, column=names.x)
     for name in (names.length, names.width):
         if name is not None:
             check_constant(grouping.apply(table.floats(name)), rows, name, findings)
     if names.kind is not None:
         _check_kinds(kinds if grouping.order is None else kinds[grouping.order], rows, names.kind, findings)
-    check_sizes(rows.size, path, line_of(grouping.first_rows), findings)
+    check_sizes(rows.size, rows.kind, path, line_of(grouping.first_rows), findings)
+    rate = mapping.time.frame_rate_hz
+    compared = rows
+    if names.vx is None:  # a heading can still contradict the way a vehicle goes
+        vx, vy = _forward_velocity(rows, rate)
+        compared = dataclasses.replace(rows, vx=vx, vy=vy)
+    check_motion(compared, rate, findings, columns=(names.x, names.vx or names.x, names.heading or names.x))
     return (rows, table) if findings.num_errors == before else None
 
 
@@ -227,6 +255,13 @@ def _rows(table: Table, mapping: Mapping, grouping: Grouping, frame: IntArray, k
     )
 
 
+def _forward_velocity(rows: StateRows, rate_hz: float) -> tuple[FloatArray, FloatArray]:
+    """(R,) velocity on the way to the next frame; NaN at the end of a track and before a hole."""
+    follows = rows.inner & (np.diff(rows.frame) == 1)
+    vx, vy = (np.append(np.where(follows, np.diff(p) * rate_hz, np.nan), np.nan) for p in (rows.x, rows.y))
+    return vx, vy
+
+
 def _heading(angle: FloatArray, mapping: Mapping) -> FloatArray:
     """Radians, counter-clockwise from +x of a frame whose y points up.
 
@@ -247,6 +282,17 @@ def _frames(table: Table, mapping: Mapping, findings: Findings) -> IntArray | No
     exact = table.floats(names.time) * (SECONDS[mapping.time.time_unit] * mapping.time.frame_rate_hz)
     exact = exact - exact.min()
     frame = np.round(exact)
+    late = np.flatnonzero(exact > LONGEST_FRAMES)
+    findings.rows(
+        "the time is too far from the first one",
+        table.path,
+        line_of(late),
+        column=names.time,
+        values=table.floats(names.time)[late],
+        hint="check time.time_unit; otherwise a time is damaged",
+    )
+    if late.size:
+        return None
     off = np.flatnonzero(np.abs(exact - frame) > MAX_OFF_GRID)
     findings.rows(
         "the time is not on the grid of the frame rate",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError
 from giveway.core.tracks import AgentKind
-from giveway.data.tables import unreadable
 
 MAPPING_FILE = "dataset.toml"
+MAPPING = Expect(error=ConfigError, what="the mapping", hint="see docs: own data")
 Name = Annotated[str, Field(min_length=1)]
 
 
@@ -149,14 +149,7 @@ def read_mapping(path: Path) -> Mapping:
     Raises:
         ConfigError: naming the key; unknown keys are refused with the nearest known one.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            "the mapping is not valid TOML", where=path, found=error, hint="see docs: own data"
-        ) from error
+    content = read_toml(path, expect=MAPPING)
     try:
         return Mapping.model_validate(content)
     except ValidationError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveway.data.findings import Findings
+from giveway.data.scan import SAVE_AS_UTF8, is_utf16
 
 if TYPE_CHECKING:
     from giveway.data.tables import TableFormat
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 MAX_HEADER_BYTES = 1 << 16
 RENAME = "rename or remove one of them"
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
-WIDE_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "zip", b"\x1f\x8b": "gzip", b"PAR1": "Parquet"}
+WIDE_MARKS = {b"PK": "zip", b"\x1f\x8b": "gzip", b"PAR1": "Parquet"}
 
 
 def decode_header(data: bytes, path: Path, form: TableFormat, findings: Findings) -> tuple[str, ...] | None:
@@ -25,6 +26,16 @@ def decode_header(data: bytes, path: Path, form: TableFormat, findings: Findings
     separator, expected_first = form.separator, form.columns[0].name
     if len(data) < MAX_HEADER_BYTES and not data.strip():
         findings.error("the file is empty", path, line=1, column=expected_first, found=f"{len(data)} bytes")
+        return None
+    if is_utf16(data):
+        findings.error(
+            "the file is UTF-16, not UTF-8 text",
+            path,
+            line=1,
+            column=expected_first,
+            found=repr(data[:8]),
+            hint=SAVE_AS_UTF8,
+        )
         return None
     for mark, kind in WIDE_MARKS.items():
         if data.startswith(mark):
@@ -47,7 +58,7 @@ def decode_header(data: bytes, path: Path, form: TableFormat, findings: Findings
             line=1,
             column=expected_first,
             found=repr(first[max(0, error.start - 10) : error.start + 10]),
-            hint="save the file as UTF-8",
+            hint=SAVE_AS_UTF8,
         )
         return None
     cells = tuple(cell.strip() for cell in text.split(separator))

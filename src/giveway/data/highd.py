@@ -42,12 +42,12 @@ RECORDING_META = TableFormat(
         Column(name="id", type="int"),
         Column(name="frameRate", low=1, high=1000, unit="Hz"),
         Column(name="locationId", type="int"),
-        Column(name="speedLimit", unit="m/s"),
+        Column(name="speedLimit", low=-1, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="month", type="text"),
         Column(name="weekDay", type="text"),
         Column(name="startTime", type="text"),
-        Column(name="duration", low=0, unit="s"),
-        Column(name="numVehicles", type="int", low=1),
+        Column(name="duration", low=0, high=1e7, unit="s"),
+        Column(name="numVehicles", type="int", low=1, high=10_000_000),
         Column(name="upperLaneMarkings", type="text"),
         Column(name="lowerLaneMarkings", type="text"),
     ),
@@ -81,7 +81,7 @@ TRACKS = TableFormat(
         Column(name="y", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
         Column(name="xVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="yVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
-        *(Column(name=name, type="int", low=0) for name in NEIGHBORS),
+        *(Column(name=name, type="int", low=0, high=10_000_000) for name in NEIGHBORS),
     ),
     header=header_of(
         "frame,id,x,y,width,height,xVelocity,yVelocity,xAcceleration,yAcceleration,frontSightDistance,"
@@ -139,7 +139,8 @@ class HighD:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a recording."""
-        content = _read(recording, Findings(recording.root))
+        findings = Findings.of(recording)
+        content = _read(recording, findings)
         assert content is not None  # strict findings raise instead
         rows, tables = content
         meta, tracks_meta, tracks = tables
@@ -151,6 +152,7 @@ class HighD:
                 dataset="highd",
                 recording=recording.id,
                 files={relative_name(table.path, recording.root): table.sha256 for table in tables},
+                notes=findings.notes,
             ),
             attributes={
                 "frame_rate_hz": rate,
@@ -166,9 +168,11 @@ class HighD:
             },
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every file below the root."""
-        return verify_recordings(self, root, _check, version="1.0", progress=progress)
+        return verify_recordings(
+            self, root, _check, version="1.0", progress=progress, accept_implausible=accept_implausible
+        )
 
 
 HIGHD = HighD()
@@ -215,8 +219,10 @@ def _read(recording: Recording, findings: Findings) -> tuple[StateRows, list[Tab
         size=size,
         kind=kinds,
     )
-    check_sizes(size, tracks_meta.path, line_of(np.arange(len(size))), findings)
-    check_motion(rows, float(meta.floats("frameRate")[0]), findings, columns=("x", "xVelocity"))
+    check_sizes(size, kinds, tracks_meta.path, line_of(np.arange(len(size))), findings)
+    rate = float(meta.floats("frameRate")[0])
+    # Headings are those of the carriageway, and nobody drives backwards on a motorway.
+    check_motion(rows, rate, findings, columns=("x", "xVelocity", "drivingDirection"), reverses=False)
     return (rows, tables) if findings.num_errors == before else None
 
 

@@ -30,7 +30,7 @@ KINDS = {"car": AgentKind.CAR, "pedestrian/bicycle": AgentKind.PEDESTRIAN_OR_BIC
 
 STATE_COLUMNS = (
     Column(name="frame_id", type="int", low=0, high=10_000_000),
-    Column(name="timestamp_ms", type="int"),
+    Column(name="timestamp_ms", type="int", low=0, high=1_000_000_000),
     Column(name="agent_type", type="text"),
     Column(name="x", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
     Column(name="y", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
@@ -39,8 +39,8 @@ STATE_COLUMNS = (
 )
 BOX_COLUMNS = (
     Column(name="psi_rad", low=-6.3, high=6.3, unit="rad"),
-    Column(name="length", high=100, unit="m"),
-    Column(name="width", high=100, unit="m"),
+    Column(name="length", low=-100, high=100, unit="m"),
+    Column(name="width", low=-100, high=100, unit="m"),
 )
 STATE_HEADER = ("track_id", *(column.name for column in STATE_COLUMNS))
 VEHICLES = TableFormat(
@@ -109,7 +109,7 @@ class Interaction:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a recording; vehicles first, then pedestrians and cyclists."""
-        findings = Findings(recording.root)
+        findings = Findings.of(recording)
         parts, tables = _read(recording, findings)
         hashes = {relative_name(table.path, recording.root): table.sha256 for table in tables}
         road: LaneMap | None = None
@@ -120,13 +120,15 @@ class Interaction:
             tracks=tracks_from_rows(parts, frame_rate_hz=FRAME_RATE_HZ),
             road=road,
             location=recording.location,
-            provenance=Provenance(dataset="interaction", recording=recording.id, files=hashes),
+            provenance=Provenance(dataset="interaction", recording=recording.id, files=hashes, notes=findings.notes),
             attributes={"frame_rate_hz": FRAME_RATE_HZ, "first_frame": min(int(p.frame.min()) for p in parts)},
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every file below the root."""
-        return verify_recordings(self, root, _check, version="1.0 or 1.1", progress=progress)
+        return verify_recordings(
+            self, root, _check, version="1.0 or 1.1", progress=progress, accept_implausible=accept_implausible
+        )
 
 
 INTERACTION = Interaction()
@@ -193,11 +195,11 @@ def state_rows(table: Table, findings: Findings) -> StateRows | None:
         size=np.stack([length[firsts], width[firsts]], axis=1),
         kind=np.full(len(firsts), kind, dtype=np.int64),
     )
-    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx"))
+    check_motion(rows, FRAME_RATE_HZ, findings, columns=("x", "vx", "psi_rad"))
     if is_vehicle:
         check_constant(length, rows, "length", findings)
         check_constant(width, rows, "width", findings)
-        check_sizes(rows.size, table.path, line_of(firsts), findings)
+        check_sizes(rows.size, rows.kind, table.path, line_of(firsts), findings)
     return rows if findings.num_errors == before else None
 
 

@@ -52,13 +52,13 @@ class InteractionCases:
 
     def recognizes(self, root: Path) -> bool:
         """Whether a file of cases lies below the root."""
-        return any(first_line(path).startswith("case_id,") for _, path in _case_files(root))
+        return any(_has_our_header(path) for _, path in _case_files(root))
 
     def recordings(self, root: Path) -> Sequence[Recording]:
         """All files of all splits; a root may also be one split folder."""
         found: list[Recording] = []
         for split, path in _case_files(root):
-            if not first_line(path).lstrip("\ufeff").startswith("case_id"):
+            if not SUFFIX.search(path.stem) and not _has_our_header(path):
                 continue
             site = SUFFIX.sub("", path.stem)
             paths = {"cases": path}
@@ -74,15 +74,20 @@ class InteractionCases:
         return sorted(found, key=lambda recording: recording.id)
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
-        """One scene per case in ascending order; all cases of a file span the same frames."""
-        content = _read(recording, Findings(recording.root))
-        assert content is not None  # strict findings raise instead
+        """One scene per case in ascending order; all cases of a file span the same frames.
+
+        A file whose header is followed by no rows has none, and ``verify`` remarks it.
+        """
+        findings = Findings.of(recording)
+        content = _read(recording, findings)
+        if content is None:  # a header without rows; strict findings raise for everything else
+            return
         path = recording.files["cases"]
         hashes = {relative_name(path, recording.root): content.sha256}
         road = None
         if "map" in recording.files:
             road, hashes[relative_name(recording.files["map"], recording.root)] = read_road(recording.files["map"])
-        provenance = Provenance(dataset="interaction_cases", recording=recording.id, files=hashes)
+        provenance = Provenance(dataset="interaction_cases", recording=recording.id, files=hashes, notes=findings.notes)
         frames = frame_range([content.rows])
         by_case = np.argsort(content.case, kind="stable")
         cases, starts = np.unique(content.case[by_case], return_index=True)
@@ -102,11 +107,13 @@ class InteractionCases:
                 },
             )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every file below the root."""
         header = next((first_line(path) for _, path in _case_files(root)), "") if root.is_dir() else ""
         version = "2020, segmented" if "agent_role" in header else "1.2"
-        return verify_recordings(self, root, _check, version=version, progress=progress)
+        return verify_recordings(
+            self, root, _check, version=version, progress=progress, accept_implausible=accept_implausible
+        )
 
 
 INTERACTION_CASES = InteractionCases()
@@ -121,12 +128,20 @@ def _case_files(root: Path) -> list[tuple[str, Path]]:
     return [(folder.name, path) for folder in splits for path in files(folder) if path.suffix == ".csv"]
 
 
+def _has_our_header(path: Path) -> bool:
+    return first_line(path).startswith("case_id")
+
+
 def _check(recording: Recording, findings: Findings) -> RecordingSummary | None:
     if "map" in recording.files:
         check_road(recording.files["map"], findings)
+    before = findings.num_errors
     content = _read(recording, findings)
     if content is None:
-        return None
+        empty = RecordingSummary(
+            id=recording.id, location=recording.location, num_tracks=0, num_frames=0, num_rows=0, duration_s=0.0
+        )
+        return empty if findings.num_errors == before else None
     first, last = frame_range([content.rows])
     cases = len(np.unique(content.case))
     return RecordingSummary(

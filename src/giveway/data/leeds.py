@@ -17,7 +17,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import backward_difference
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.data.checks import COORDINATE_LIMIT_M, check_jumps
+from giveway.data.checks import COORDINATE_LIMIT_M, check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.headings import heading_from_velocity
 from giveway.data.layout import files, first_line, folders, no_recordings
@@ -29,6 +29,7 @@ FRAME_RATE_HZ = 30.0
 SUBJECT = "subject"
 SUBJECT_FILE = re.compile(r"subject.*2\.txt")
 DRONE_FILES = {1: re.compile(r"drone3(\d\d)(?!\d).*\.txt"), 2: re.compile(r"drone10(\d\d)(?!\d).*\.txt")}
+MAX_PACE = 5.0
 FIRST_ID = {1: 300, 2: 1000}
 """Leader and follower columns count from here; smaller numbers mean none."""
 
@@ -69,6 +70,8 @@ class Log:
         offset: (n,) lateral offset as the log gives it [m].
         first_offset: offset of the first row, not resampled.
         neighbors: leader and follower ids of the first row; empty text for none.
+        step_s: median step of its clock [s].
+        path: of the log.
         rows: rows of the log.
         sha256: of the file.
     """
@@ -79,6 +82,8 @@ class Log:
     offset: FloatArray
     first_offset: float
     neighbors: tuple[str, str]
+    step_s: float
+    path: Path
     rows: int
     sha256: str
 
@@ -133,7 +138,8 @@ class Leeds:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene: the participant first, then the stream of cars by number."""
-        logs = _read(recording, Findings(recording.root))
+        findings = Findings.of(recording)
+        logs = _read(recording, findings)
         names = [relative_name(path, recording.root) for path in recording.files.values()]
         first = min(int(log.frames[0]) for log in logs)
         yield Scene(
@@ -143,14 +149,16 @@ class Leeds:
                 dataset="leeds",
                 recording=recording.id,
                 files={name: log.sha256 for name, log in zip(names, logs, strict=True)},
-                notes=("resampled linearly to 30 Hz; velocity and heading by differences of position",),
+                notes=("resampled linearly to 30 Hz; velocity and heading by differences of position", *findings.notes),
             ),
             attributes=_attributes(recording, logs, first),
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every log of every participant."""
-        return verify_recordings(self, root, _check, version="OSF eazg5", progress=progress)
+        return verify_recordings(
+            self, root, _check, version="OSF eazg5", progress=progress, accept_implausible=accept_implausible
+        )
 
 
 LEEDS = Leeds()
@@ -189,6 +197,7 @@ def _read(recording: Recording, findings: Findings) -> list[Log]:
         log = _read_log(path, number, findings)
         if log is not None:
             logs.append(log)
+    _check_clocks(logs, findings)
     known = {log.id for log in logs}
     for log, path in zip(logs, recording.files.values(), strict=False):
         for name, neighbor in zip(("leaderID_r", "followerID_r"), log.neighbors, strict=True):
@@ -214,6 +223,7 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
     inner = np.ones(len(time) - 1, dtype=np.bool_)
     if not check_jumps(x, y, time, inner, path, line_of, findings, column=x_name):
         return None
+    check_steps(time, inner, path, findings, column="simTime")
     frames = np.arange(np.ceil(time[0] * FRAME_RATE_HZ - 1e-6), np.floor(time[-1] * FRAME_RATE_HZ + 1e-6) + 1)
     if not frames.size:
         message = "the log is shorter than one thirtieth of a second"
@@ -222,6 +232,13 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
     at = frames / FRAME_RATE_HZ
     neighbors = ("", "")
     if number:
+        for name in ("leaderID_r", "followerID_r"):
+            ids = table.floats(name)
+            broken = np.flatnonzero(ids != np.floor(ids))
+            message, hint = "the id of a car is not a whole number", "columns may be swapped; check the header"
+            findings.rows(message, path, line_of(broken), column=name, values=ids[broken], hint=hint)
+            if broken.size:
+                return None
         lowest = FIRST_ID[1] if int(number) < FIRST_ID[2] else FIRST_ID[2]
         cells = (table.floats("leaderID_r")[0], table.floats("followerID_r")[0])
         neighbors = tuple(str(int(cell)) if cell >= lowest else "" for cell in cells)
@@ -232,9 +249,25 @@ def _read_log(path: Path, number: str, findings: Findings) -> Log | None:
         offset=np.interp(at, time, offset),
         first_offset=float(offset[0]),
         neighbors=(neighbors[0], neighbors[1]),
+        step_s=float(np.median(np.diff(time))) if len(time) > 1 else float("nan"),
+        path=path,
         rows=table.num_rows,
         sha256=table.sha256,
     )
+
+
+def _check_clocks(logs: list[Log], findings: Findings) -> None:
+    """All cars of a drive were logged by one simulator, so no clock ticks at another pace than the others'."""
+    usual = float(np.median([log.step_s for log in logs])) if logs else 0.0
+    for log in logs:
+        if not usual / MAX_PACE <= log.step_s <= usual * MAX_PACE and log.rows > 1:
+            findings.implausible(
+                f"the clock of a log ticks more than {MAX_PACE:g} times faster or slower than those of the others",
+                log.path,
+                line_of(np.array([1])),
+                column="simTime",
+                values=[f"{log.step_s:.4g} s, usually {usual:.4g} s"],
+            )
 
 
 def _tracks(logs: list[Log], first: int) -> Tracks:

@@ -78,7 +78,8 @@ class LevelXDataset:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a recording."""
-        content = self._read(recording, Findings(recording.root))
+        findings = Findings.of(recording)
+        content = self._read(recording, findings)
         assert content is not None  # strict findings raise instead
         rows, meta, tables = content
         rate = float(meta.floats("frameRate")[0])
@@ -90,13 +91,16 @@ class LevelXDataset:
                 dataset=self.info.name,
                 recording=recording.id,
                 files={relative_name(table.path, recording.root): table.sha256 for table in tables},
+                notes=findings.notes,
             ),
             attributes={"frame_rate_hz": rate, "first_frame": int(rows.frame.min()), **attributes},
         )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every file below the root."""
-        return verify_recordings(self, root, self._check, version="1.0", progress=progress)
+        return verify_recordings(
+            self, root, self._check, version="1.0", progress=progress, accept_implausible=accept_implausible
+        )
 
     def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
         content = self._read(recording, findings)
@@ -134,8 +138,8 @@ class LevelXDataset:
             size=np.where((size == 0) & _is_any(kinds, self.sizeless)[:, None], np.nan, size),
             kind=kinds,
         )
-        check_sizes(rows.size, tracks_meta.path, line_of(np.arange(len(kinds))), findings)
-        check_motion(rows, float(meta.floats("frameRate")[0]), findings, columns=("xCenter", "xVelocity"))
+        check_sizes(rows.size, kinds, tracks_meta.path, line_of(np.arange(len(kinds))), findings)
+        check_motion(rows, float(meta.floats("frameRate")[0]), findings, columns=("xCenter", "xVelocity", "heading"))
         return rows if findings.num_errors == before else None
 
     def _kinds(self, tracks_meta: Table, findings: Findings) -> IntArray | None:

@@ -18,15 +18,15 @@ RECORDING_META = TableFormat(
         Column(name="recordingId", type="int"),
         Column(name="locationId", type="int"),
         Column(name="frameRate", low=1, high=1000, unit="Hz"),
-        Column(name="speedLimit", unit="m/s"),
+        Column(name="speedLimit", low=-1, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="weekday", type="text"),
-        Column(name="startTime"),
-        Column(name="duration", low=0, unit="s"),
-        Column(name="numTracks", type="int", low=1),
+        Column(name="startTime", low=-1e6, high=1e6),
+        Column(name="duration", low=0, high=1e7, unit="s"),
+        Column(name="numTracks", type="int", low=1, high=10_000_000),
         Column(name="latLocation", low=-90, high=90),
         Column(name="lonLocation", low=-180, high=180),
-        Column(name="xUtmOrigin"),
-        Column(name="yUtmOrigin"),
+        Column(name="xUtmOrigin", low=-1e8, high=1e8, unit="m"),
+        Column(name="yUtmOrigin", low=-1e8, high=1e8, unit="m"),
         Column(name="orthoPxToMeter", low=1e-6, high=10, unit="m"),
     ),
     header=header_of(
@@ -56,7 +56,7 @@ TRACKS = TableFormat(
         Column(name="xVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="yVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
         # Not used, but the last cell of a line: reading it shows lines that are too short.
-        Column(name="latAcceleration"),
+        Column(name="latAcceleration", low=-1e6, high=1e6),
     ),
     header=header_of(
         "recordingId,trackId,frame,trackLifetime,xCenter,yCenter,heading,width,length,xVelocity,"

@@ -16,10 +16,11 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, group_rows
-from giveway.data.checks import check_jumps
+from giveway.data.checks import check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.lgap_files import BOOLEANS, DECISIONS, KEY, PROCESSED, find_pair, measures_format
+from giveway.data.plausibility import Motion, check_plausible
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Table, line_of, read_table
 from giveway.data.verification import verify_recordings
@@ -27,6 +28,8 @@ from giveway.data.verification import verify_recordings
 HUMAN, BOT = "human", "bot"
 STEADY_MPS = 0.001
 DRIVING_MPS = 5.0
+LONGEST_STEP_S = 0.1
+"""Velocities are compared over steps up to this; the usual one is about 10 ms."""
 
 
 class LGap:
@@ -62,7 +65,8 @@ class LGap:
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """One scene per row of ``measures.csv``, in its order; time starts at 0 in each."""
-        content = _read(recording, Findings(recording.root))
+        findings = Findings.of(recording)
+        content = _read(recording, findings)
         assert content is not None  # strict findings raise instead
         measures, rows, trials = content
         hashes = {relative_name(table.path, recording.root): table.sha256 for table in (measures, rows)}
@@ -71,7 +75,7 @@ class LGap:
             yield Scene(
                 tracks=_tracks(rows, begin, end),
                 location="carla",
-                provenance=Provenance(dataset="lgap", recording=recording.id, files=hashes),
+                provenance=Provenance(dataset="lgap", recording=recording.id, files=hashes, notes=findings.notes),
                 attributes={
                     **attributes,
                     "intersection_m": np.array([rows.floats(f"intersection_{axis}")[begin] for axis in "xy"]),
@@ -80,12 +84,14 @@ class LGap:
                 },
             )
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check both files and that they fit together."""
         pair = find_pair(root) if root.is_dir() else None
         old = pair is not None and "is_turn_decision" in first_line(pair["measures"])
         version = "earlier public version" if old else "4TU"
-        return verify_recordings(self, root, _check, version=version, progress=progress)
+        return verify_recordings(
+            self, root, _check, version=version, progress=progress, accept_implausible=accept_implausible
+        )
 
 
 LGAP = LGap()
@@ -125,6 +131,8 @@ def _read(recording: Recording, findings: Findings) -> tuple[Table, Table, list[
     before = findings.num_errors
     _check_words(measures, findings)
     trials = _trials(measures, rows, findings)
+    if trials is not None:
+        _check_motion(rows, trials, findings)
     return None if trials is None or findings.num_errors > before else (measures, rows, trials)
 
 
@@ -182,9 +190,37 @@ def _time_runs(rows: Table, grouping: Grouping, findings: Findings) -> bool:
     )
     if stuck.size:
         return False
+    check_steps(time, inner, rows.path, findings, column="t")
     return check_jumps(
         rows.floats("ego_x"), rows.floats("ego_y"), time, inner, rows.path, line_of, findings, column="ego_x"
     )
+
+
+def _check_motion(rows: Table, trials: list[tuple[int, int]], findings: Findings) -> None:
+    """Recorded velocity and yaw of both cars against their positions; the bot's only where it is observed."""
+    time = rows.floats("t")
+    spans = {"ego": trials, "bot": [(b + k, e) for b, e in trials if (k := _spawn_row(rows, b, e)) >= 0]}
+    for car, parts in spans.items():
+        if not parts:
+            continue
+        index = np.concatenate([np.arange(begin, end) for begin, end in parts])
+        offsets = np.concatenate([[0], np.cumsum([end - begin for begin, end in parts])]).astype(np.int64)
+        motion = Motion(
+            file=rows.path,
+            lines=lambda at, index=index: line_of(index[np.minimum(at, len(index) - 1)]),
+            ids=np.array([f"{car} of the trial in line {begin + 2}" for begin, _ in parts]),
+            offsets=offsets,
+            time_s=time[index],
+            step_s=LONGEST_STEP_S,
+            x=rows.floats(f"{car}_x")[index],
+            y=rows.floats(f"{car}_y")[index],
+            vx=rows.floats(f"{car}_vx")[index],
+            vy=rows.floats(f"{car}_vy")[index],
+            heading=-np.radians(rows.floats(f"{car}_yaw")[index]),
+            kind=np.full(len(parts), int(AgentKind.CAR)),
+            columns=(f"{car}_vx", f"{car}_yaw"),
+        )
+        check_plausible(motion, findings)
 
 
 def _check_words(measures: Table, findings: Findings) -> None:

@@ -11,11 +11,14 @@ from giveway.data.tables import Column, TableFormat, header_of
 KEY = ("subj_id", "session", "route", "intersection_no")
 BOOLEANS = {"True": True, "False": False}
 DECISIONS = {"Go": True, "Stay": False, "Turn": True, "Wait": False}
-KEY_COLUMNS = tuple(Column(name=name, type="int") for name in KEY)
+KEY_COLUMNS = tuple(Column(name=name, type="int", low=-1_000_000_000, high=1_000_000_000) for name in KEY)
 
 MEASURES_COLUMNS = (
     *KEY_COLUMNS,
-    *(Column(name=name, nullable=True) for name in ("idx_bot_spawn", "idx_response", "idx_min_distance")),
+    *(
+        Column(name=name, nullable=True, low=-1, high=1e9)
+        for name in ("idx_bot_spawn", "idx_response", "idx_min_distance")
+    ),
     Column(name="min_distance", nullable=True, low=0, high=1e6, unit="m"),
     Column(name="RT", nullable=True, low=-1e4, high=1e4, unit="s"),
     Column(name="is_go_decision", type="text"),
@@ -36,7 +39,7 @@ PROCESSED = TableFormat(
         *KEY_COLUMNS,
         Column(name="intersection_x", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
         Column(name="intersection_y", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
-        Column(name="turn_direction"),
+        Column(name="turn_direction", low=-10, high=10),
         Column(name="t", low=-1e7, high=1e7, unit="s"),
         *(
             Column(name=f"{car}_{axis}", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m")

@@ -51,6 +51,8 @@ class Recording:
         root: data root the files are relative to.
         files: role (``"tracks"``, ``"meta"``, ``"map"``) to path.
         location: site.
+        accept_implausible: read it although its numbers contradict one another (see
+            :mod:`giveway.data.plausibility`); scenes then carry a note. ``dataclasses.replace`` sets it.
     """
 
     dataset: str
@@ -58,6 +60,7 @@ class Recording:
     root: Path
     files: Mapping[str, Path]
     location: str = ""
+    accept_implausible: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +140,9 @@ class Dataset(Protocol):
         """
         ...
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
-        """Check everything below ``root`` and report all problems at once; never raises for bad content."""
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
+        """Check everything below ``root`` and report all problems at once; never raises for bad content.
+
+        Numbers that contradict one another are errors, with ``accept_implausible`` warnings.
+        """
         ...

@@ -24,7 +24,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.checked import Expect, Sealed, read_json, read_parquet, read_sealed, sha256_of_file
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
-from giveway.core.files import replace_folder, write_text
+from giveway.core.files import in_memory, replace_folder, write_text
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seals import seal, sha256_of_bytes
@@ -273,7 +273,9 @@ def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:
     states = pl.DataFrame({name: np.concatenate(column) for name, column in zip(STATE_COLUMNS, values, strict=True)})
     for name, frame in (("segments", pl.concat(parts)), ("states", states)):
         path = folder / f"{name}.parquet"
-        frame.write_parquet(path, compression="lz4", statistics=False, row_group_size=max(frame.height, 1))
+        rows = max(frame.height, 1)
+        write = partial(frame.write_parquet, compression="lz4", statistics=False, row_group_size=rows)
+        path.write_bytes(in_memory(write))
         _flush(path)
 
 

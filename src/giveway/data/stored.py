@@ -58,9 +58,11 @@ class Stored:
         dataset, _, name = recording.id.partition("/")
         yield from read_recording(recording.root, dataset, name)
 
-    def verify(self, root: Path, *, progress: Progress | None = None) -> Verification:
+    def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:
         """Check every file against its recorded hash and read every scene."""
-        return verify_recordings(self, root, self._check, version=str(VERSION), progress=progress)
+        return verify_recordings(
+            self, root, self._check, version=str(VERSION), progress=progress, accept_implausible=accept_implausible
+        )
 
     def _check(self, recording: Recording, findings: Findings) -> RecordingSummary | None:
         folder = recording.files["scenes"].parent

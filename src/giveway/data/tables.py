@@ -1,8 +1,8 @@
 """Delimited text to columns: fast when the file is right, exact about the first cell that is not.
 
-polars parses; then everything it lets through silently is checked: cells missing at the end of a line, surplus cells,
-empty cells, NaN and infinities, values outside the range a format allows. Only if something is wrong does
-:mod:`giveway.data.cells` look again, cell by cell, for the line and column.
+polars parses; everything it lets through silently is checked: NUL bytes, numbers of endless length, cells missing at
+the end of a line, surplus cells, empty cells, NaN and infinities, values outside the range a format allows. Only if
+something is wrong does :mod:`giveway.data.cells` look again, cell by cell, for the line and column.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from giveway.data.cells import report_bad_cells
 from giveway.data.findings import Findings
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.headers import check_header, decode_header
+from giveway.data.scan import has_long_cells, has_nul, scan_bytes
 
 ColumnType = Literal["int", "float", "text"]
 POLARS_TYPES: Mapping[ColumnType, pl.DataType | type[pl.DataType]] = {
@@ -29,7 +30,6 @@ POLARS_TYPES: Mapping[ColumnType, pl.DataType | type[pl.DataType]] = {
     "float": pl.Float64,
     "text": pl.String,
 }
-COUNT_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,7 @@ class TableFormat:
         newline_required: a last line without line break is an error, otherwise a warning; a file that was cut in the
             middle of a line looks like that.
         windows_end_optional: with Windows line ends the last one may be missing without remark.
+        rows_required: a header without rows is an error, otherwise a warning; there is no table either way.
         rename: header cell to the name used in ``columns``, for formats that exist in variants.
     """
 
@@ -75,6 +76,7 @@ class TableFormat:
     separator: str = ","
     newline_required: bool = True
     windows_end_optional: bool = False
+    rows_required: bool = True
     rename: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -184,16 +186,22 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     if not check_header(names, path, form, findings):
         return None
     wanted = [column for column in form.columns if column.name in names]
+    if has_nul(data, path, names, form.separator, findings):
+        return None
+    scan = scan_bytes(data, form.separator)
+    if scan.long_blocks.size and has_long_cells(data, scan, names, wanted, form.separator, path, findings):
+        return None
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Hashing needs as long as a tenth of parsing and runs beside it.
         digest = pool.submit(sha256_of_bytes, data)
-        frame = _parse(data, names, wanted, form)
+        frame = _parse(data, names, wanted, form, scan.separators)
         sha256 = digest.result()
     if frame is None:
         report_bad_cells(data, names, wanted, form.separator, path, findings)
         return None
     if frame.height == 0:
-        findings.error("the file has a header and no rows", path, line=1, column=wanted[0].name, found="no rows")
+        report = findings.error if form.rows_required else findings.warning
+        report("the file has a header and no rows", path, line=1, column=wanted[0].name, found="no rows")
         return None
     _check_ending(data, path, form, findings)
     if not _in_range(frame, wanted, path, findings):
@@ -201,7 +209,9 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     return Table(path=path, frame=frame, header=header, sha256=sha256)
 
 
-def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat) -> pl.DataFrame | None:
+def _parse(
+    data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat, separators: int
+) -> pl.DataFrame | None:
     """The frame, or None if any wanted cell or any line is not as it must be."""
     types = {column.name: POLARS_TYPES[column.type] for column in wanted}
     # Surplus columns may share a name; only the wanted ones are known to be unique.
@@ -222,7 +232,7 @@ def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: Tabl
     # polars fills short lines with nulls and drops surplus cells of columns it was not asked for. A wrong total of
     # separators shows surplus cells, unless short lines make up for them; those show as nulls in the last column.
     num_lines = frame.height + 1
-    if _count(data, form.separator) != num_lines * (len(names) - 1):
+    if separators != num_lines * (len(names) - 1):
         return None
     if frame.get_column(last).null_count() and not _lines_are_even(data, form.separator, len(names)):
         return None
@@ -239,14 +249,6 @@ def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: Tabl
                 return None
     # One chunk per column, so that arrays are views.
     return frame.select([column.name for column in wanted]).rechunk()
-
-
-def _count(data: bytes, separator: str) -> int:
-    array = np.frombuffer(data, dtype=np.uint8)
-    code = ord(separator)
-    return sum(
-        int(np.count_nonzero(array[start : start + COUNT_CHUNK] == code)) for start in range(0, len(array), COUNT_CHUNK)
-    )
 
 
 def _lines_are_even(data: bytes, separator: str, num_cells: int) -> bool:

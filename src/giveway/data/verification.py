@@ -14,7 +14,13 @@ CheckRecording = Callable[[Recording, Findings], RecordingSummary | None]
 
 
 def verify_recordings(
-    dataset: Dataset, root: Path, check: CheckRecording, *, version: str, progress: Progress | None = None
+    dataset: Dataset,
+    root: Path,
+    check: CheckRecording,
+    *,
+    version: str,
+    progress: Progress | None = None,
+    accept_implausible: bool = False,
 ) -> Verification:
     """Check everything below a root.
 
@@ -24,6 +30,7 @@ def verify_recordings(
         check: reads one recording with collecting findings; returns its counts, or None if it is unusable.
         version: which release of the format this is.
         progress: called with (done, total, recording id) before each recording.
+        accept_implausible: numbers that contradict one another are warnings.
 
     Returns:
         All problems in order of the recordings. A root without recordings gives one problem.
@@ -33,7 +40,7 @@ def verify_recordings(
         recordings = dataset.recordings(root)
     except GivewayError as error:
         return Verification(dataset=name, root=str(root), version=version, problems=(problem_of(error, root),))
-    findings = Findings(root, strict=False)
+    findings = Findings(root, strict=False, accept_implausible=accept_implausible)
     summaries: list[RecordingSummary] = []
     for index, recording in enumerate(recordings):
         if progress is not None:

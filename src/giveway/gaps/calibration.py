@@ -19,6 +19,7 @@ import numpy as np
 
 from giveway.core.checked import OWN, read_sealed
 from giveway.core.errors import GivewayError, StoreError
+from giveway.core.files import write_bytes
 from giveway.core.samples import GapSamples
 from giveway.core.seals import seal
 from giveway.data.synthetic.protocol import synthesize
@@ -29,7 +30,7 @@ from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source, scenes_of
 from giveway.models.protocol import Costed, FitCost, GapPredictor, Tunable
 from giveway.runs.cells import content_key
-from giveway.runs.files import canonical_json, write_atomically
+from giveway.runs.files import canonical_json
 from giveway.runs.object_store import cache_folder
 from giveway.runs.provenance import machine, source_digest
 
@@ -101,7 +102,7 @@ class Calibration:
     def _keep(self, key: str, value: Any) -> None:
         self._known[key] = value
         if self._memory is not None:
-            write_atomically(self._memory, seal(canonical_json(self._known)))
+            write_bytes(self._memory, seal(canonical_json(self._known)))
 
     def _extract(self, dataset: str, t0: str) -> GapSamples | None:
         extraction = EXTRACTIONS.get(dataset)

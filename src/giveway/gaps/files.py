@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import polars as pl
 from giveway.core.arrays import AnyArray, FloatArray
 from giveway.core.checked import Expect, read_parquet
 from giveway.core.errors import FileFormatError
-from giveway.core.files import write_atomically
+from giveway.core.files import in_memory, write_bytes
 from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth, closing_times
 
 MAX_ROWS = 50_000_000
@@ -20,9 +21,10 @@ SAMPLES_FILE = Expect(what="a file of samples", hint="write it with: giveway gap
 
 def write_samples(path: Path, parts: Sequence[GapSamples]) -> int:
     """Write samples of one dataset and input length, possibly at several prediction times; returns the bytes."""
-    with write_atomically(path) as temporary:
-        pl.concat([samples_table(part) for part in parts]).write_parquet(temporary, compression="zstd")
-    return path.stat().st_size
+    table = pl.concat([samples_table(part) for part in parts])
+    data = in_memory(partial(table.write_parquet, compression="zstd"))
+    write_bytes(path, data)
+    return len(data)
 
 
 def samples_table(samples: GapSamples) -> pl.DataFrame:

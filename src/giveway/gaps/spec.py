@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from giveway.core.checked import Expect, read_toml
-from giveway.core.errors import ConfigError, UsageError
+from giveway.core.errors import ConfigError, GivewayError, UsageError
 from giveway.core.predictions import OutputKind
 from giveway.data.synthetic import SYNTHESIZERS
 from giveway.gaps.extractions import EXTRACTIONS
@@ -130,7 +130,11 @@ def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
         for name in values.get("t0", ()) if isinstance(values.get("t0"), list | tuple) else ():
             choice_named(str(name))
         raise _config_error(error, RunSpec, where) from error
-    _check_names(spec)
+    try:
+        _check_names(spec)
+    except GivewayError as error:
+        error.where = error.where or where
+        raise
     return spec
 
 

@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.checked import Expect, known_sha256, read_sealed, remember_sha256, sha256_of_file
-from giveway.core.errors import StoreError
+from giveway.core.errors import DiskFullError, StoreError
+from giveway.core.files import disk_full, write_bytes
 from giveway.core.seals import seal
 from giveway.runs.cells import content_key
-from giveway.runs.files import DiskFullError, canonical_json, disk_full, write_atomically
+from giveway.runs.files import canonical_json
 
 MANIFEST = "artifact.json"
 ARTIFACT = Expect(error=StoreError, what="an artifact", hint="start the same run again: it is built anew")
@@ -90,7 +91,7 @@ class Artifacts:
             for name in files:
                 _flush(temporary / name)
             manifest = {"spec": spec, "files": files, "inputs": self.used}
-            write_atomically(temporary / MANIFEST, seal(canonical_json(manifest)))
+            write_bytes(temporary / MANIFEST, seal(canonical_json(manifest)))
             _put_aside(final)
             temporary.rename(final)
             for name, entry in files.items():

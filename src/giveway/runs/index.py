@@ -24,9 +24,10 @@ import polars as pl
 
 from giveway.core.checked import OWN, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
+from giveway.core.files import write_bytes
 from giveway.core.seals import seal, sha256_of_bytes
 from giveway.runs.artifacts import checked_seal, has_no_digests, read_manifest
-from giveway.runs.files import canonical_json, write_atomically
+from giveway.runs.files import canonical_json
 from giveway.runs.records import DamagedRecordError
 from giveway.runs.store import Damaged, FailedCell, Stamp, Store
 
@@ -223,8 +224,8 @@ def _write(store: Store, frame: pl.DataFrame) -> None:
     with contextlib.suppress(StoreError):
         if table.exists() and sealed.exists():
             document["before"] = read_sealed(sealed, expect=OWN, needs_seal=True).document.get("sha256")
-    write_atomically(sealed, seal(canonical_json(document)))
-    write_atomically(table, data)
+    write_bytes(sealed, seal(canonical_json(document)))
+    write_bytes(table, data)
 
 
 def _outdated(store: Store, frame: pl.DataFrame) -> list[Damaged]:

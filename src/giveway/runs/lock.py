@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from giveway.core.errors import StoreError
-from giveway.runs.files import as_store_error
+from giveway.core.files import as_store_error
 
 UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
 

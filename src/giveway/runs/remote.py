@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from giveway.core.files import FULL
 from giveway.core.urls import is_url
 from giveway.runs.executor import Job, Outcome
-from giveway.runs.files import FULL
 from giveway.runs.lane import Lane, Limits
 from giveway.runs.provenance import code_version, machine, source_digest
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TextIO
 
-from giveway.core.errors import GivewayError, UsageError
+from giveway.core.errors import DiskFullError, GivewayError, UsageError
+from giveway.core.files import FULL, free_space, write_bytes
 from giveway.core.seals import seal
 from giveway.runs.cells import Cell
 from giveway.runs.executor import Control, Executor, Job, Outcome
-from giveway.runs.files import FULL, DiskFullError, canonical_json, plain, write_atomically
+from giveway.runs.files import canonical_json, plain
 from giveway.runs.index import Damaged, read_index
 from giveway.runs.local import ProcessExecutor
 from giveway.runs.object_store import ObjectStoreError
@@ -248,7 +249,7 @@ class _Session:
             self.report.say(f"cannot be used, start the same again: {damaged.key[:16]} ({damaged.reason})")
 
     def _write_provenance(self) -> None:
-        write_atomically(self.store.root / "runs" / f"{self.name}.json", seal(canonical_json(self.provenance)))
+        write_bytes(self.store.root / "runs" / f"{self.name}.json", seal(canonical_json(self.provenance)))
 
     @contextlib.contextmanager
     def _log(self) -> Generator[TextIO]:
@@ -262,7 +263,7 @@ def _ended_early(why: str, where: str, summary: RunSummary) -> GivewayError:
         return DiskFullError(
             "the run ended because the disk is full",
             where=where,
-            found=safe,
+            found=f"{free_space(Path(where.partition(', on ')[0]))}; {safe}",
             hint="make room and start the same command again",
         )
     return ObjectStoreError(

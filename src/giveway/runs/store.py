@@ -39,10 +39,11 @@ import polars as pl
 from giveway import __version__
 from giveway.core.checked import Expect, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
+from giveway.core.files import write_bytes
 from giveway.core.seals import seal, seal_of, sha256_of_bytes
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult, content_key
-from giveway.runs.files import canonical_json, write_atomically
+from giveway.runs.files import canonical_json
 from giveway.runs.lock import StoreLock
 from giveway.runs.records import (
     RECORD_BYTES,
@@ -139,12 +140,12 @@ class Store:
         Args:
             key: of the cell.
             encoded: its result.
-            flush: see :func:`giveway.runs.files.write_atomically`.
+            flush: see :func:`giveway.core.files.write_bytes`.
         """
         path = self.record_path(key)
         if encoded.samples is not None:
-            write_atomically(path.with_suffix(".parquet"), encoded.samples, flush=flush)
-        write_atomically(path, encoded.record, flush=flush)
+            write_bytes(path.with_suffix(".parquet"), encoded.samples, flush=flush)
+        write_bytes(path, encoded.record, flush=flush)
         self._failure_path(key).unlink(missing_ok=True)
 
     def read(self, key: str, *, with_samples: bool = False) -> CellResult:
@@ -200,7 +201,7 @@ class Store:
 
     def write_failure(self, failure: FailedCell) -> None:
         """Record why a cell has no result."""
-        write_atomically(self._failure_path(failure.key), encode_failure(failure))
+        write_bytes(self._failure_path(failure.key), encode_failure(failure))
 
     def failures(self) -> list[FailedCell]:
         """All failed cells without a result, sorted by key; unreadable records are left out."""
@@ -260,7 +261,7 @@ class Store:
         keys = tuple(cell.key for cell in cells)
         name = content_key({"spec": spec, "function": function})
         document = {"name": name, "function": function, "spec": spec, "keys": list(keys)}
-        write_atomically(self.root / "plans" / f"{name[:16]}.json", seal(canonical_json(document)))
+        write_bytes(self.root / "plans" / f"{name[:16]}.json", seal(canonical_json(document)))
         return Plan(name=name, spec=spec, function=function, keys=keys)
 
     def plans(self) -> list[Plan]:
@@ -318,7 +319,7 @@ class Store:
                 hint="choose a new folder with --out",
             )
         document = {"format": STORE_FORMAT, "written_by": f"giveway {__version__}"}
-        write_atomically(self.root / STORE_FILE, seal(canonical_json(document)))
+        write_bytes(self.root / STORE_FILE, seal(canonical_json(document)))
 
     def _check_format(self) -> None:
         path = self.root / STORE_FILE

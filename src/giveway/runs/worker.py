@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from giveway.core.errors import ConfigError
+from giveway.core.files import disk_full
 from giveway.core.urls import is_url
 from giveway.runs.artifacts import Artifacts
 from giveway.runs.cells import Cell, CellResult
 from giveway.runs.executor import CellContext, Job, Outcome, say_nothing
-from giveway.runs.files import disk_full
 from giveway.runs.object_store import ObjectStoreError
 from giveway.runs.records import Encoded, encode_result, failure_of
 from giveway.runs.store import Store

@@ -20,8 +20,12 @@ TICK_S = 0.1
 DESIRED_SPEED_MPS = 8.0
 """v_d of the challenge's evaluator [m/s], one constant for every site."""
 
-LARGEST = 1e9
-"""No time [s], place [m] or speed [m/s] of a case is beyond this."""
+LARGEST = {"_s": 1e7, "_m": 1e7, "_mps": 150.0, "_rad": 100.0}
+"""No time, place, speed or heading of a case is beyond this, by the ending of its name."""
+
+
+MAX_TEXT = 500
+"""Longest identifier or name of a case."""
 
 
 class Role(StrEnum):
@@ -173,6 +177,11 @@ def check_case(case: Case) -> None:
     where = f"case {case.id!r}"
     if not case.id or any(not (c.isascii() and (c.isalnum() or c in "-_.")) for c in case.id) or case.id[0] == ".":
         raise DataError("a case id may hold letters, digits and -_. only", where=where, found=repr(case.id))
+    for name, text in _texts(case).items():
+        if len(text) > MAX_TEXT:
+            raise DataError(
+                f"a name of more than {MAX_TEXT} characters", where=f"{where[:100]}, {name}", found=repr(text[:40])
+            )
     egos = [car.id for car in case.cars if car.role is Role.EGO]
     if len(egos) != 1:
         raise DataError("a case needs exactly one ego", where=where, found=f"{len(egos)}: {', '.join(egos) or 'none'}")
@@ -191,6 +200,14 @@ def check_case(case: Case) -> None:
         raise DataError("the ego cannot have the right of way over itself", where=where, found=case.ego.id)
 
 
+def _texts(case: Case) -> dict[str, str]:
+    names = ("id", "dataset", "recording", "site", "tracks_sha256", "source")
+    return {name: getattr(case, name) for name in names} | {
+        "right_of_way": max(case.right_of_way, key=len, default=""),
+        "cars": max((car.id for car in case.cars), key=len, default=""),
+    }
+
+
 def _check_numbers(case: Case, where: str) -> None:
     """Refuse what the simulation cannot count with."""
     numbers: dict[str, float | None] = {
@@ -203,7 +220,8 @@ def _check_numbers(case: Case, where: str) -> None:
         if car.start is not None:
             numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
     for name, value in numbers.items():
-        if value is not None and not abs(value) <= LARGEST:
+        limit = next(LARGEST[end] for end in LARGEST if name.partition("[")[0].endswith(end))
+        if value is not None and not abs(value) <= limit:
             raise DataError(
-                f"a number of a case must be finite and within {LARGEST:g}", where=f"{where}, {name}", found=value
+                f"a number of a case must be finite and within {limit:g}", where=f"{where}, {name}", found=value
             )

@@ -19,6 +19,9 @@ SHIFT_M = 1000.0
 PLANNER_ROLES = {"Astar": Role.REACTIVE, "ReactivePlanner": Role.REACTIVE, "IDM": Role.IDM}
 """Planner names of the files; what is flagged as ego is the ego whatever its planner is called."""
 
+MAX_NUMBER_CHARS = 40
+"""No number of the files needs more."""
+
 _SHORT = 10
 _LONG = 21
 _REPLAY = 7
@@ -54,11 +57,11 @@ class _Lines:
 
     def numbers(self, text: str, count: int) -> list[float]:
         try:
-            values = [float(part) for part in text.split()]
+            values = [float(part) for part in text.split() if len(part) <= MAX_NUMBER_CHARS]
         except ValueError:
             values = []
         if len(values) != count or not all(math.isfinite(value) for value in values):
-            raise self.fail(f"expected {count} finite number(s)", text)
+            raise self.fail(f"expected {count} finite number(s)", text[:200])
         return values
 
     def yes(self, text: str) -> bool:

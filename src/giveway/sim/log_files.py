@@ -16,7 +16,7 @@ import polars as pl
 
 from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
 from giveway.core.errors import DataError, FileFormatError
-from giveway.core.files import write_atomically
+from giveway.core.files import in_memory, write_bytes
 from giveway.core.sealed_files import write_document
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
@@ -41,8 +41,7 @@ def write_log(folder: Path, log: DriveLog) -> None:
     if log.predictions is not None:
         tables[PREDICTIONS] = _predictions(log.predictions)
     for name, frame in tables.items():
-        with write_atomically(folder / name) as path:
-            frame.write_parquet(path)
+        write_bytes(folder / name, in_memory(frame.write_parquet))
     tracks = log.tracks
     document = {
         "format": FORMAT,

@@ -130,7 +130,7 @@ class Limits(Section):
     joins_per_minute: Annotated[int, Field(ge=1)] = 60
     logins_per_minute: Annotated[int, Field(ge=1)] = 10
     answers_per_second: Annotated[float, Field(gt=0)] = 5.0
-    max_raters: Annotated[int, Field(ge=1)] = 10_000
+    max_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
 
 
 class StudyDesign(Section):
@@ -199,7 +199,7 @@ def read_design(folder: Path) -> StudyDesign:
         ConfigError: naming file and key.
     """
     path = folder / STUDY_FILE
-    if not path.exists():
+    if not path.is_file():
         raise ConfigError(
             "this is not a study folder",
             where=folder,

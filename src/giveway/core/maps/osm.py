@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import NoReturn
@@ -18,6 +19,8 @@ from giveway.core.errors import MapError
 
 MAX_BYTES = 256 * 1024 * 1024
 CHUNK_BYTES = 1 << 20
+MAX_NUMBER_CHARS = 40
+MAX_COORDINATE_M = 1e7
 WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -196,6 +199,13 @@ class _Handler:
         if name == "way":
             self._new(self.ways, done.id, name)
             nodes = tuple(node for node, _ in done.refs)
+            for (node, _), (after, line) in pairwise(done.refs):
+                if node == after:
+                    raise MapError(
+                        f"way {done.id} passes node {node} twice in a row",
+                        where=f"{self.path}, line {line}",
+                        hint="remove one of the two lines; if nobody edited the file, copy it again from the dataset",
+                    )
             self.ways[done.id] = OsmWay(id=done.id, nodes=nodes, tags=done.tags, line=done.line)
             self._ref_lines.extend((node, done.id, line) for node, line in done.refs)
         elif name == "relation":
@@ -221,6 +231,8 @@ class _Handler:
         if self._names is None:
             self._names = ("lat", "lon") if "lat" in attributes or "x" not in attributes else ("x", "y")
         first, second = (self._number(node, attributes, name) for name in self._names)
+        if self._names[0] == "x" and not max(abs(first), abs(second)) <= MAX_COORDINATE_M:
+            self._fail(f"node {node} is too far away", found=f"x {first}, y {second}")
         if self._names[0] == "lat" and not (abs(first) <= 90.0 and abs(second) <= 360.0):
             self._fail(f"node {node} is not on the globe", found=f"lat {first}, lon {second}")
         self._new(self.nodes, node, "node")
@@ -233,11 +245,11 @@ class _Handler:
     def _number(self, node: int, attributes: dict[str, str], name: str) -> float:
         text = self._text("node", attributes, name)
         try:
-            value = float(text)
+            value = float(text) if len(text) <= MAX_NUMBER_CHARS else float("nan")
         except ValueError:
             value = float("nan")
         if not isfinite(value):
-            self._fail(f"coordinate {name!r} of node {node} is not a number", found=repr(text))
+            self._fail(f"coordinate {name!r} of node {node} is not a number", found=repr(text[:60]))
         return value
 
     def _integer(self, element: str, attributes: dict[str, str], name: str) -> int:

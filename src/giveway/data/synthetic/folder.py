@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from giveway.core.errors import UsageError
+from giveway.core.files import write_error
 
 RECORD = "synthetic.json"
 """Names seed, parameters and every file that was written."""
@@ -57,7 +58,7 @@ class ChosenFolder:
             target.parent.mkdir(parents=True, exist_ok=True)
             self._staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         except OSError as error:
-            raise UsageError("cannot write the output folder", where=target, found=error.strerror) from error
+            raise write_error(error, target) from error
         return self
 
     def __exit__(
@@ -84,7 +85,7 @@ class ChosenFolder:
             else:
                 staging.rename(self._target)
         except OSError as error:
-            raise UsageError("cannot write the output folder", where=self._target, found=error.strerror) from error
+            raise write_error(error, self._target) from error
         return len(files), num_bytes
 
     def _merge(self, names: list[str]) -> None:

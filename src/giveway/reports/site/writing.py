@@ -13,8 +13,8 @@ from pathlib import Path
 
 from giveway import __version__
 from giveway.core.checked import read_json
-from giveway.core.errors import GivewayError, StoreError, UsageError
-from giveway.core.files import replace_folder
+from giveway.core.errors import GivewayError, UsageError
+from giveway.core.files import as_store_error, replace_folder
 from giveway.reports.player.page import static_text
 from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
 from giveway.reports.site.markup import render_page
@@ -62,7 +62,7 @@ def write_site(
         count = _write(work, sections, title, bibtex, say)
         replace_folder(work, out)
     except OSError as error:
-        raise StoreError("the site cannot be written", where=out, found=error.strerror or error) from error
+        raise as_store_error(error, out) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return count
