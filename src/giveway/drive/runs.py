@@ -25,6 +25,8 @@ from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
 VERSIONS = {"drive": 2, "driving_metrics": 1}
+ALTERED_VERSIONS = {"altered_starts": 1}
+"""Only in the keys of cases with altered starts, whose logs held another recording before."""
 HUMANS = "recorded humans"
 
 
@@ -73,7 +75,11 @@ def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: 
             "seed": seed,
         },
         data=case.fingerprint,
-        versions={**VERSIONS, "planner": str(meta["planner_version"])},
+        versions={
+            **VERSIONS,
+            **(ALTERED_VERSIONS if case.is_altered else {}),
+            "planner": str(meta["planner_version"]),
+        },
     )
 
 

@@ -149,6 +149,11 @@ class Case:
         return next(car for car in self.cars if car.role is Role.EGO)
 
     @property
+    def is_altered(self) -> bool:
+        """Whether a car starts elsewhere than in the recording."""
+        return any(car.start is not None for car in self.cars)
+
+    @property
     def num_ticks(self) -> int:
         """Steps between start and end; a log has one state more."""
         return round((self.end_s - self.start_s) / TICK_S)

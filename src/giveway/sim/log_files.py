@@ -45,6 +45,7 @@ def write_log(folder: Path, log: DriveLog) -> None:
             "ids": tracks.ids.tolist(),
             "kind": tracks.kind.tolist(),
             "size_m": tracks.size.tolist(),
+            "recorded_size_m": log.recorded.size.tolist(),
         },
         "time_s": {"start": float(tracks.time_s[0]), "step": 0.1, "count": tracks.num_instants},
         **log.facts(),
@@ -125,7 +126,7 @@ def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
 def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
     frame = pl.read_parquet(folder / "states.parquet")
     ids = np.array(document["agents"]["ids"])
-    clock = document["time_s"]
+    clock, sizes = document["time_s"], document["agents"]
     shape = (int(clock["count"]), len(ids))
 
     def column(name: str) -> Any:
@@ -139,7 +140,7 @@ def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
             velocity=np.ascontiguousarray(states[..., 2:4]),
             heading=np.ascontiguousarray(states[..., 4]),
             observed=np.ascontiguousarray(column(prefix + "present").T).astype(np.bool_),
-            size=np.array(document["agents"]["size_m"], dtype=np.float64),
+            size=np.array(sizes.get(prefix + "size_m", sizes["size_m"]), dtype=np.float64),
             kind=np.array(document["agents"]["kind"], dtype=np.int64),
             ids=ids,
         )

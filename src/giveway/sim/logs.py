@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role, case_dict
@@ -52,6 +54,12 @@ class LogEvent:
     text: str
 
 
+def last_known(values: FloatArray) -> float:
+    """The last value that is not NaN; 0 without any."""
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if known.size else 0.0
+
+
 def _empty() -> Mapping[str, Any]:
     return MappingProxyType({})
 
@@ -63,13 +71,13 @@ class DriveLog:
     Attributes:
         case: what was driven.
         tracks: what happened; time in seconds of the recording.
-        recorded: what the recording shows of the same agents at the same instants.
+        recorded: what the recording shows of the same agents at the same instants, whatever starts the case alters.
         roles: (A,) who drove each.
         predicted: (A,) who was predicted.
         ego: row of the ego.
         ego_s: (T + 1,) distance of the ego along its path since its start [m]; NaN where absent.
-        recorded_ego_s: (T + 1,) the same of the recorded ego.
-        expected_progress_m: distance of the recorded ego at the end.
+        recorded_ego_s: (T + 1,) the same of the recorded ego, along its own path from its own start.
+        expected_progress_m: distance of the recorded ego's last place from the start of the driven one, along its path.
         ego_left: the ego reached the end of its path.
         plans: (T, 10, 2) ego's plan at +0.5 s ... +5 s, made at each tick; NaN where it made none.
         predictions: what its planner was told; None if nobody was asked.
