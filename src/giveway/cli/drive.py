@@ -195,6 +195,7 @@ def _print_table(document: dict[str, Any]) -> None:
         values = "".join(_cell(row[name.lower()], w) for name, w in zip(HEADS, WIDTHS, strict=True))
         fault = "-" if row["n_col_at_fault"] is None else row["n_col_at_fault"]
         end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
+        end += f"  {row['coverage']}, {row['failed_are']}" if row["failed"] else ""
         typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {end}")
     typer.echo(f"{'':{width}}{''.join(f'{head:>11}' for head in MORE)}")
     for row in document["predictors"]:
@@ -214,7 +215,7 @@ def _print_table(document: dict[str, Any]) -> None:
         found = _cell(agreement["spearman"], 0)
         typer.echo(f"rank agreement of open-loop error and closed-loop score (Spearman): {found}")
     version = f"planner {planner['name']} version {planner['version']}"
-    typer.echo(f"{rows[0]['cases']} cases, metric {rows[0]['metric']}, {version}; {document['note']}")
+    typer.echo(f"{rows[0]['coverage']}, metric {rows[0]['metric']}, {version}; {document['note']}")
 
 
 def _interval(found: dict[str, float | None]) -> str:

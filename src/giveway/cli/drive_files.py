@@ -56,8 +56,8 @@ def score(
         terms = ", ".join(
             f"{name} {_term(row[name.lower()])}" for name in ("S_eff", "S_jer", "S_vel", "S_cou", "Score")
         )
-        failed = f", {row['failed']} failed" if row["failed"] else ""
-        typer.echo(f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, {terms}{failed}")
+        failed = f" (failed cases are {row['failed_are']})" if row["failed"] else ""
+        typer.echo(f"{row['name']}: {row['coverage']}, n_col {row['n_col']}, {terms}{failed}")
 
 
 def _term(value: float) -> str:

@@ -16,6 +16,7 @@ from giveway.planning.paths import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.cases import TICK_S, Case, Role
 from giveway.sim.starts import past_along, shifted
+from giveway.sim.verify import verify_recording
 
 DRIVERS = {Role.EGO: Driver.PLANNER, Role.REACTIVE: Driver.PLANNER, Role.IDM: Driver.IDM, Role.REPLAY: Driver.REPLAY}
 
@@ -87,22 +88,13 @@ class PreparedCase:
 def prepare(case: Case, scene: Scene) -> PreparedCase:
     """Cut the window of a case out of its recording and give every car its driver.
 
-    Recordings at another rate are resampled linearly to 0.1 s first (noted). The recording's hash must be the one the
-    case was made for.
+    Recordings at another rate are resampled linearly to 0.1 s first (noted). The recording must be the one the case was
+    made for, see :func:`~giveway.sim.verify.verify_recording`.
 
     Raises:
         DataError: another recording, a window outside it, or an ego that is not there.
     """
     where = f"case {case.id!r}, recording {case.recording!r}"
-    hashes = set(scene.provenance.files.values())
-    known = ", ".join(sorted(h[:12] for h in hashes)) or "unknown"
-    if case.tracks_sha256 and case.tracks_sha256 not in hashes:
-        raise DataError(
-            "the track file is not the one this case was made for",
-            where=where,
-            found=f"SHA-256 {known}, expected {case.tracks_sha256[:12]}",
-            hint="same file name, other content: get the recording the case was mined from, or mine again",
-        )
     notes: list[str] = []
     tracks = scene.tracks
     if tracks.num_instants > 1 and abs(tracks.dt_s - TICK_S) > 1e-6:
@@ -113,6 +105,7 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
     if first < 0 or stop > tracks.num_instants:
         span = f"{tracks.time_s[0]:.1f} s to {tracks.time_s[-1]:.1f} s"
         raise DataError("the case lies outside its recording", where=where, found=f"recording from {span}")
+    verify_recording(case, scene, tracks)
     cast = {car.id: car for car in case.cars}
     here = tracks.observed[:, first:stop].any(axis=1)
     altered = {car.id for car in case.cars if car.start is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,10 @@ def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [*summary["predictors"], *([summary["humans"]] if summary.get("humans") else [])]
     scored = [row for row in rows if row.get("score") is not None]
     return [
-        (f"{row['name'].replace('_', ' ')}, score", f"{row['score']:.2f}, {row['n_col']} collisions")
+        (
+            f"{row['name'].replace('_', ' ')}, score",
+            f"{row['score']:.2f}, {row['n_col']} collisions{_failures(row)}",
+        )
         for row in sorted(scored, key=lambda row: -row["score"])
     ]
 
@@ -63,7 +66,7 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         "collisions",
         "at fault",
         "ADE [m]",
-        "failed cases",
+        "cases",
         "fallbacks",
         "latency [ms]",
     )
@@ -74,7 +77,8 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     planner = summary.get("planner") or {}
     cases = rows[0].get("cases") if rows else 0
     caption = (
-        f"{cases} cases, planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
+        f"{cases} cases; failed ones are {_failed_are(rows)}. "
+        f"Planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
         "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
         f"{str(summary.get('note', '')).capitalize()}."
     )
@@ -110,7 +114,6 @@ def _further(rows: list[Any], names: list[str]) -> Table:
 def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ...]:
     low, high = (row.get("intervals") or {}).get("score") or (None, None)
     means = row.get("means", {})
-    failed = len(row.get("failed_cases") or {})
     return (
         Entry(text="" if rank is None else str(rank), order=math.nan if rank is None else float(rank)),
         Entry(text=row["name"]),
@@ -123,10 +126,26 @@ def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ..
         _count(row.get("n_col"), bad=True),
         _count(row.get("n_col_at_fault"), bad=True),
         value_entry(means.get("ade_m")),
-        _count(failed if rank is not None else None, bad=True),
+        _coverage(row),
         _count(row.get("fallbacks")),
         value_entry(row.get("latency_ms"), 1),
     )
+
+
+def _failed_are(rows: Sequence[Mapping[str, Any]]) -> str:
+    return str(rows[0].get("failed_are") or "scored with the worst values of the rest") if rows else "left out"
+
+
+def _failures(row: Mapping[str, Any]) -> str:
+    return f", {_coverage(row).text}" if row.get("failed") else ""
+
+
+def _coverage(row: Mapping[str, Any]) -> Entry:
+    """Over how many cases a row speaks; summaries of earlier releases only list the failed ones."""
+    cases = int(row.get("cases") or 0)
+    failed = int(row.get("failed") or len(row.get("failed_cases") or {}))
+    text = f"{cases - failed} of {cases} cases, {failed} failed" if failed else str(cases)
+    return Entry(text=text, order=float(cases - failed), mark="bad" if failed else "")
 
 
 def _count(value: int | None, *, bad: bool = False) -> Entry:
