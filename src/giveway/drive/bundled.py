@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
@@ -195,7 +196,13 @@ def _scene(kind: str, n: int, cars: list[_Driver], log: FloatArray, on: BoolArra
         tracks=tracks,
         road=road,
         location=road.name,
-        provenance=Provenance(dataset="bundled", recording=f"{kind}-{n:02d}", files={"tracks": digest}),
+        provenance=Provenance(
+            dataset="bundled",
+            recording=f"{kind}-{n:02d}",
+            files={"tracks": digest},
+            origin=Origin.SYNTHETIC,
+            declared_by="file",
+        ),
     )
 
 
@@ -220,4 +227,5 @@ def _case(name: str, scene: Scene) -> Case:
         right_of_way=tuple(car for car in ("2", "3") if car in here),
         interest=5.0,
         source=f"bundled {VERSION}",
+        origin=Origin.SYNTHETIC,
     )

@@ -223,6 +223,7 @@ def humans(log: DriveLog) -> DriveLog:
         collisions=find_collisions(log.recorded, ego=ego, right_of_way=log.case.right_of_way),
         predictions=None,
         events=(),
+        origins=log.recorded_origins,
         failed="" if shows_ego else "the recording does not show the ego during this case",
     )
 

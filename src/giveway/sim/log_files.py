@@ -15,6 +15,7 @@ import polars as pl
 
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import write_atomically, write_text
+from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
 from giveway.sim.cases import Role
@@ -167,6 +168,8 @@ def _log(folder: Path, document: dict[str, Any]) -> DriveLog:
         limit_mps=column("limit_mps")[:, ego].copy(),
         meta=document["meta"],
         failed=document["failed"],
+        origins=tuple(RowOrigin.from_plain(row) for row in document.get("origins", ())),
+        recorded_origins=tuple(RowOrigin.from_plain(row) for row in document.get("recorded_origins", ())),
     )
 
 

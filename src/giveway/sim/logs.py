@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role, case_dict
 from giveway.sim.collisions import Collision
@@ -89,6 +90,8 @@ class DriveLog:
         limit_mps: (T + 1,) speed limit where the ego is; NaN where the map gives none.
         meta: seed, versions, planner and predictor with parameters.
         failed: why the run did not finish; empty if it did.
+        origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
+        recorded_origins: (A,) the same of ``recorded``.
     """
 
     case: Case
@@ -110,6 +113,8 @@ class DriveLog:
     limit_mps: FloatArray
     meta: Mapping[str, Any] = field(default_factory=_empty)
     failed: str = ""
+    origins: tuple[RowOrigin, ...] = ()
+    recorded_origins: tuple[RowOrigin, ...] = ()
 
     @property
     def num_fallbacks(self) -> int:
@@ -139,7 +144,9 @@ class DriveLog:
         return parts.hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """Everything that is not an array, in JSON's types."""
+        """Everything that is not an array, in JSON's types; origins only where they are known."""
+        known = {"origins": self.origins, "recorded_origins": self.recorded_origins}
+        origins = {name: [row.to_plain() for row in rows] for name, rows in known.items() if rows}
         return json.loads(
             json.dumps(
                 {
@@ -153,6 +160,7 @@ class DriveLog:
                     "events": [asdict(e) for e in self.events],
                     "meta": dict(self.meta),
                     "failed": self.failed,
+                    **origins,
                 }
             )
         )

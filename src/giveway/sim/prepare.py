@@ -10,6 +10,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
 from giveway.core.errors import DataError
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import CarPath, path_through, project
@@ -54,6 +55,7 @@ class PreparedCase:
         recorded_path: path of the recorded ego, whatever its start; None if it is not known.
         recorded_start_s: arc length on it where the recording shows the ego first.
         expected_progress_m: distance along the ego's path from its own start to where the recorded ego is at the end.
+        origins: (A,) origin of each recorded row; empty if it is not known.
         notes: what a reader should know.
     """
 
@@ -82,6 +84,7 @@ class PreparedCase:
     recorded_path: CarPath | None
     recorded_start_s: float
     expected_progress_m: float
+    origins: tuple[RowOrigin, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -144,9 +147,17 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         recorded_path=None,
         recorded_start_s=0.0,
         expected_progress_m=0.0,
+        origins=tuple(_origin(case, scene.origins[row]) for row in keep.tolist()),
         notes=tuple(notes),
     )
     return _with_starts(prepared, tracks.select(keep))
+
+
+def _origin(case: Case, row: RowOrigin) -> RowOrigin:
+    """What is known about a recorded row; what the case declares beats an assumption."""
+    if row.is_assumed and case.origin is not None:
+        return RowOrigin(origin=case.origin, declared_by="file")
+    return row
 
 
 def with_drivers(prepared: PreparedCase, ego: Driver, *, everyone_replays: bool = False) -> PreparedCase:

@@ -10,6 +10,7 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.boxes import corners, footprints
 from giveway.core.maps.queries import PreparedMap
+from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.models.motion.acceptance import AcceptedPredictions
 from giveway.planning.paths import CarPath, project
@@ -146,6 +147,19 @@ def _drive_log(
         recorded_outside_m=_outside(road, recorded, driven),
         limit_mps=_limit(road, tracks, prepared.ego),
         meta=meta,
+        origins=_driven_origins(prepared, str(meta.get("planner", ""))),
+        recorded_origins=prepared.origins,
+    )
+
+
+def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ...]:
+    """(A,) a replayed row is what its recording is; what a driver moved is driven, whatever the car was before."""
+    names = [
+        planner if i == prepared.ego and planner else Driver(d).name.lower() for i, d in enumerate(prepared.driver)
+    ]
+    return tuple(
+        row if driver == Driver.REPLAY else RowOrigin(origin=Origin.DRIVEN, declared_by="file", by=name, was=row.origin)
+        for row, driver, name in zip(prepared.origins, prepared.driver.tolist(), names, strict=True)
     )
 
 
