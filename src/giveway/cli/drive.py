@@ -79,7 +79,7 @@ def run(
     predictions: bool = typer.Option(True, help="Keep predictions in the logs (needed for fans in replays)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Drive every case with every predictor and print the scores next to the recorded humans."""
+    """Drive every case with every predictor and print the scores next to those of the recorded drivers."""
     from giveway.drive.case_sets import open_cases
     from giveway.drive.runs import run_predictor, score_drives, write_summary
     from giveway.metrics.driving_challenge import rules_called
@@ -187,6 +187,8 @@ def _say_plan(cases: Sequence[Case], predictors: list[str], *, as_json: bool) ->
 def _print_table(document: dict[str, Any]) -> None:
     planner = document["planner"]
     rows = [*document["predictors"], document["humans"]]
+    if document["banner"]:
+        typer.echo(document["banner"])
     width = max(len(row["name"]) for row in rows) + 2
     heads = "".join(f"{name:>{w}}" for name, w in zip(("n_col", "fault", *HEADS), (6, 6, *WIDTHS), strict=True))
     typer.echo(f"{'':{width}}{heads}  95 % interval")
@@ -203,7 +205,7 @@ def _print_table(document: dict[str, Any]) -> None:
     for row in document["predictors"]:
         name = row["name"]
         if row["against_humans"]:
-            typer.echo(f"{name} - recorded humans: {_interval(row['against_humans']['score'])}")
+            typer.echo(f"{name} - {document['humans']['name']}: {_interval(row['against_humans']['score'])}")
         if row["fallbacks"]:
             typer.echo(f"{name}: {row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity")
         for case, reason in row["failed_cases"].items():

@@ -11,11 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from giveway.core.errors import StoreError
 from giveway.core.files import write_text
+from giveway.core.origins import DeclaredBy, Origin
 from giveway.study.orders import Stimulus
 
 MANIFEST_FILE = "clips.json"
 CLIP_FOLDER = "clips"
 CLIP_ID = re.compile(r"^[0-9a-f]{24}$")
+
+UNKNOWN: Literal["unknown"] = "unknown"
 
 ClipRole = Literal["main", "practice"]
 
@@ -32,6 +35,9 @@ class Clip(BaseModel):
         broken: lower anchor: motion that was broken on purpose.
         video: whether an MP4 file exists beside the canvas document.
         source: where it came from, for the researcher.
+        origin: what moved the rated vehicle; ``unknown`` in studies and logs of earlier releases.
+        origins: of all vehicles shown, ego first.
+        declared_by: who says so, see :mod:`giveway.core.origins`; empty if the origin is unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +50,9 @@ class Clip(BaseModel):
     broken: bool = False
     video: bool = False
     source: dict[str, str | float | int] = {}
+    origin: Origin | Literal["unknown"] = UNKNOWN
+    origins: tuple[Origin | Literal["unknown"], ...] = ()
+    declared_by: DeclaredBy | Literal[""] = ""
 
     @property
     def stimulus(self) -> Stimulus:
@@ -53,7 +62,7 @@ class Clip(BaseModel):
 
 def write_manifest(folder: Path, clips: list[Clip]) -> None:
     """Write ``clips.json`` atomically."""
-    text = json.dumps([clip.model_dump() for clip in clips], indent=1, ensure_ascii=False)
+    text = json.dumps([clip.model_dump(mode="json") for clip in clips], indent=1, ensure_ascii=False)
     write_text(folder / MANIFEST_FILE, text + "\n")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from giveway.core.errors import FileFormatError
 from giveway.reports.site.charts import Point, scatter
-from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, value_entry
+from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, origin_blocks, value_entry
 
 SUMMARY = "drive.json"
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
@@ -82,7 +82,8 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
         f"{str(summary.get('note', '')).capitalize()}."
     )
-    blocks: list[Block] = [
+    blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
+    blocks += [
         Table(
             title="Leaderboard",
             columns=columns,
@@ -169,7 +170,8 @@ def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
 
 
 def _differences(summary: Mapping[str, Any]) -> list[Block]:
-    found = {f"{r['name']} − recorded humans": r.get("against_humans") for r in summary["predictors"]}
+    reference = (summary.get("humans") or {}).get("name", "recorded humans")
+    found = {f"{r['name']} − {reference}": r.get("against_humans") for r in summary["predictors"]}
     found |= {name.replace(" - ", " − "): terms for name, terms in (summary.get("differences") or {}).items()}
     rows = tuple(
         (
