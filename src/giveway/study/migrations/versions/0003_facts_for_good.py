@@ -19,6 +19,7 @@ create function meta_is_final() returns trigger language plpgsql as
 $$ begin raise exception 'a fact about this database cannot be changed'; end $$
 """,
     "create trigger meta_no_change before update or delete on meta for each row execute function meta_is_final()",
+    "create trigger meta_no_truncate before truncate on meta for each statement execute function meta_is_final()",
 )
 
 
