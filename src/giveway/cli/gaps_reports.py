@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ def table(
             real_datasets=_real_datasets(frame),
             changes=changes,
         )
+    made = replace(made, origins=_origins(frame, dataset))
     text = render(made, "json" if as_json else format)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
@@ -134,6 +136,19 @@ def compare(
         print_json({"ok": True, "report": report})
     else:
         typer.echo(render_comparison(report), nl=False)
+
+
+def _origins(frame: pl.DataFrame, datasets: list[str]) -> tuple[str, ...]:
+    """Origins of the recordings behind the rows of a store; empty if its cells do not say."""
+    from giveway.core.origins import Origin
+
+    if "synthetic" not in frame.columns:
+        return ()
+    import polars
+
+    shown = frame.filter(polars.col("dataset").is_in(datasets)) if datasets else frame
+    found = set(shown["synthetic"].drop_nulls().to_list())
+    return tuple(str(o) for o, flag in ((Origin.RECORDED, False), (Origin.SYNTHETIC, True)) if flag in found)
 
 
 def _real_datasets(frame: pl.DataFrame) -> list[str]:
