@@ -121,6 +121,16 @@ def test_a_converted_store_keeps_the_origin(capsys, synthetic, unmarked, tmp_pat
     assert {clip.condition for clip in clips if not clip.broken} == {"recorded"}
 
 
+def test_a_store_says_itself_what_its_traffic_is(capsys, synthetic, tmp_path):
+    folder = tmp_path / "listed" / "recorded_trackfiles" / "DR_USA_Renamed"
+    folder.mkdir(parents=True)
+    shutil.copy(synthetic / "recorded_trackfiles" / "DR_SYN_Roundabout_A" / "vehicle_tracks_000.csv", folder)
+    shutil.copy(synthetic / "synthetic.json", tmp_path / "listed")
+    store = convert(capsys, tmp_path / "listed", tmp_path / "store")
+    shutil.rmtree(tmp_path / "listed")
+    assert mislabeled(clips_of(capsys, store, tmp_path / "s"), Origin.SYNTHETIC) == []
+
+
 @pytest.mark.parametrize("with_list", [False, True])
 def test_a_copy_of_single_synthetic_files_is_synthetic(capsys, synthetic, tmp_path, with_list):
     site = "DR_USA_Renamed" if with_list else "DR_SYN_Roundabout_A"
