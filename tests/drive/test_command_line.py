@@ -28,7 +28,9 @@ def finished(tmp_path_factory):
 def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
     out = call(capsys, "run", "-p", "constant_velocity", "--limit", "3", "--out", str(finished)).out
     assert "S_eff" in out
-    assert "recorded humans" in out
+    assert out.startswith("Not real traffic: the reference traffic is synthetic (computed by a traffic model).")
+    assert "reference traffic (synthetic)" in out
+    assert "recorded humans" not in out
     assert "planner default version 2" in out
 
 

@@ -178,7 +178,7 @@ def test_a_table_without_a_score_shows_a_dash(tmp_path: Path, capsys: pytest.Cap
     assert run.scored.score.no_progress_expected == 2
     _print_table(summary_document([run, run], make_planner("default")))
     table = capsys.readouterr().out
-    assert "fragile (2) - recorded humans: -\n" in table
+    assert "fragile (2) - reference traffic (synthetic): -\n" in table
     assert "fragile - fragile (2): -\n" in table
 
 

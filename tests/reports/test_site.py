@@ -282,6 +282,7 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
         "a - c": {"score": {"estimate": 2.0, "low": 1.0, "high": 3.0}},
     }
     summary = {
+        "origin": ["recorded"],
         "planner": {"name": "p", "version": 1},
         "predictors": [row("b", 1.8, 0.3), row("a", 2.0, 0.2), row("c", 0.0, 0.9)],
         "differences": differences,
@@ -437,9 +438,10 @@ def test_campaigns_are_called_by_what_differs() -> None:
     campaign = {"measures": {"avoidable_at_fault_rate": 0.25}, "realism": {}, "kinds": {"rear": (2, 1)}}
     labels = [f"{driver} on straight, ego idm, seed 0" for driver in ("policy", "no_attack")]
     document = {"campaigns": [{**campaign, "label": label} for label in labels], "titles": {}, "realism_titles": {}}
-    note, table, *_ = generated_blocks(document)
+    said, note, table, *_ = generated_blocks(document)
+    assert said.text.startswith("Not real traffic")
     assert "on straight, ego idm, seed 0" in note.text
     assert table.columns == ("measure", "policy", "no attack")
     assert generated_facts(document)[0] == ("policy", "0.250 avoidable and at fault")
     document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
-    assert generated_blocks(document)[1].columns[2] == "policy on merge, ego idm, seed 0"
+    assert generated_blocks(document)[2].columns[2] == "policy on merge, ego idm, seed 0"

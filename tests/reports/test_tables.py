@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -247,3 +248,15 @@ def test_older_versions_of_a_metric_do_not_mix_with_new_ones(small_frame: pl.Dat
     table = benchmark_table(pl.concat([old, new]), metric="ade", t0="constant")
     assert table.rows[0].lines[0].entries[0].value < 2
     assert "older versions" in table.caption
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "html", "json"])
+def test_a_table_over_synthetic_recordings_says_so_first(form: str) -> None:
+    table = Table(title="AUC", caption="c", column_title="n", groups=(), rows=(), origins=("recorded", "synthetic"))
+    said = "Not real traffic: the traffic behind these numbers is recorded (recorded in real traffic) and synthetic"
+    text = render(table, form)
+    assert said in text
+    assert text.index(said) < text.index("AUC") if "AUC" in text else text.startswith(r"\noindent\textbf{Not real")
+    assert "Not real traffic" not in render(replace(table, origins=("recorded",)), form)
+    if form == "json":
+        assert json.loads(text)["origin"] == ["recorded", "synthetic"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DatasetLayoutError, EmptySelectionError, StoreError, UsageError
+from giveway.core.origins import Origin
 from giveway.study.anchors import sideways_slide, teleport
 from giveway.study.clips import clip_document, clip_id, cut
 from giveway.study.creation import Plan, create_study
@@ -124,7 +125,10 @@ def test_conditions_that_nobody_sees_are_said(tmp_path: Path) -> None:
 def test_a_study_without_recorded_traffic_says_so(tmp_path: Path) -> None:
     def notes(name: str, recorded: str | None) -> list[str]:
         design = parse_design({"id": "x", "clips": {"duration_s": 0.5}}, where="test")
-        sources = [world_source("ours", 16, offset_s=0.5), world_source("theirs", 16)]
+        sources = [
+            world_source("ours", 16, offset_s=0.5),
+            world_source("theirs", 16, stands_for=Origin.SYNTHETIC if recorded is None else Origin.RECORDED),
+        ]
         plan = Plan(num_clips=6, recorded=recorded)
         return [n for n in create_study(sources, tmp_path / name, design, plan).warnings if "recorded traffic" in n]
 
@@ -208,7 +212,7 @@ def test_drive_logs_become_conditions_beside_the_recorded_drivers(drive_run: Pat
 
     for folder in (drive_run, drive_run / "logs"):
         sources = find_sources(folder, road_of=lambda case: road_of(case, None))
-        assert [s.condition for s in sources] == ["recorded", "constant_velocity", "echo"]
+        assert [s.condition for s in sources] == ["synthetic", "constant_velocity", "echo"]
         assert [len(s.readers) for s in sources] == [2, 2, 2]
     recorded, simulated = (next(s.scenes(np.random.default_rng(0))) for s in sources[:2])
     assert recorded.road is not None

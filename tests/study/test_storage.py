@@ -15,7 +15,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine, delete, func, insert, make_url, select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from giveway.core.errors import StoreError
 from giveway.study.answer_writer import Answer, AnswerWriter, NotSavedError, Outcome, write_answers
@@ -34,7 +34,7 @@ from giveway.study.participation import (
     withdraw,
 )
 from giveway.study.rehearsal import answer_all, enroll
-from giveway.study.tables import answers, assignments, external_ids, metadata, raters
+from giveway.study.tables import answers, assignments, external_ids, meta, metadata, raters
 from giveway.study.workspace import Study, open_study, set_study_state, study_state
 from giveway.testing.postgres import PostgresUnavailableError, temporary_postgres
 
@@ -245,6 +245,18 @@ def test_tables_of_the_migrations_are_the_tables_of_the_code(stored: Study) -> N
 
     with stored.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_a_fact_about_a_database_can_only_be_added(stored: Study) -> None:
+    statements = ["update meta set value = 'false'", "delete from meta"]
+    statements += ["truncate meta"] if stored.engine.dialect.name == "postgresql" else []
+    with stored.engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(insert(meta).values(name="simulated", value="true"))
+        for statement in statements:
+            with pytest.raises(DBAPIError, match="cannot be changed"), connection.begin_nested():
+                connection.execute(text(statement))
+        assert connection.execute(select(meta.c.value)).scalars().all() == ["true"]
+        transaction.rollback()
 
 
 def test_ids_of_raters_are_never_given_again(stored: Study) -> None:

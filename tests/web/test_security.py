@@ -202,7 +202,9 @@ def test_nothing_a_rater_receives_names_a_condition(client: TestClient, study: S
     assert not [word for word in words if word in received]
 
 
-@pytest.mark.parametrize(("recorded", "expected"), [(None, ["other", "broken"]), ("theirs", ["recorded", "broken"])])
+@pytest.mark.parametrize(
+    ("recorded", "expected"), [(None, ["generated", "broken"]), ("theirs", ["recorded", "broken"])]
+)
 def test_practice_calls_recorded_only_what_is(tmp_path: Path, recorded: str | None, expected: list[str]) -> None:
     folder = synthetic_study(tmp_path / "study", conditions=("ours", "theirs"), recorded=recorded)
     with TestClient(create_app(open_study(folder), researcher_token=TOKEN)) as client:

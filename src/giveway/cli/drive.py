@@ -79,7 +79,7 @@ def run(
     predictions: bool = typer.Option(True, help="Keep predictions in the logs (needed for fans in replays)."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Drive every case with every predictor and print the scores next to the recorded humans."""
+    """Drive every case with every predictor and print the scores next to those of the recorded drivers."""
     from giveway.drive.case_sets import open_cases
     from giveway.drive.runs import run_predictor, score_drives, write_summary
     from giveway.metrics.driving_challenge import rules_called
@@ -187,6 +187,8 @@ def _say_plan(cases: Sequence[Case], predictors: list[str], *, as_json: bool) ->
 def _print_table(document: dict[str, Any]) -> None:
     planner = document["planner"]
     rows = [*document["predictors"], document["humans"]]
+    if document["banner"]:
+        typer.echo(document["banner"])
     width = max(len(row["name"]) for row in rows) + 2
     heads = "".join(f"{name:>{w}}" for name, w in zip(("n_col", "fault", *HEADS), (6, 6, *WIDTHS), strict=True))
     typer.echo(f"{'':{width}}{heads}  95 % interval")
@@ -195,6 +197,7 @@ def _print_table(document: dict[str, Any]) -> None:
         values = "".join(_cell(row[name.lower()], w) for name, w in zip(HEADS, WIDTHS, strict=True))
         fault = "-" if row["n_col_at_fault"] is None else row["n_col_at_fault"]
         end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
+        end += f"  {row['coverage']}, {row['failed_are']}" if row["failed"] else ""
         typer.echo(f"{row['name']:{width}}{row['n_col']:>6}{fault:>6}{values}  {end}")
     typer.echo(f"{'':{width}}{''.join(f'{head:>11}' for head in MORE)}")
     for row in document["predictors"]:
@@ -202,7 +205,7 @@ def _print_table(document: dict[str, Any]) -> None:
     for row in document["predictors"]:
         name = row["name"]
         if row["against_humans"]:
-            typer.echo(f"{name} - recorded humans: {_interval(row['against_humans']['score'])}")
+            typer.echo(f"{name} - {document['humans']['name']}: {_interval(row['against_humans']['score'])}")
         if row["fallbacks"]:
             typer.echo(f"{name}: {row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity")
         for case, reason in row["failed_cases"].items():
@@ -214,7 +217,7 @@ def _print_table(document: dict[str, Any]) -> None:
         found = _cell(agreement["spearman"], 0)
         typer.echo(f"rank agreement of open-loop error and closed-loop score (Spearman): {found}")
     version = f"planner {planner['name']} version {planner['version']}"
-    typer.echo(f"{rows[0]['cases']} cases, metric {rows[0]['metric']}, {version}; {document['note']}")
+    typer.echo(f"{rows[0]['coverage']}, metric {rows[0]['metric']}, {version}; {document['note']}")
 
 
 def _interval(found: dict[str, float | None]) -> str:

@@ -12,6 +12,7 @@ import typer
 from giveway.cli.output import print_json
 from giveway.cli.progress import recording_progress
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.core.origins import banner
 from giveway.web.results.roads import road_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ def score(
         if not runs:
             raise EmptySelectionError("no drive logs below this folder", where=folder, hint="or try --format legacy")
         results = [
-            {**plain(summarize(run.name, run.inputs, rules, more=run.more, seed=seed)), "run": asdict(run.identity)}
+            {
+                **plain(summarize(run.name, run.inputs, rules, more=run.more, seed=seed)),
+                "run": asdict(run.identity),
+                "origin": list(run.origins),
+            }
             for run in runs
         ]
     else:
@@ -52,12 +57,15 @@ def score(
     if as_json:
         print_json(results[0] if len(results) == 1 else {"predictors": results})
         return
+    said = banner("the traffic of these cases", [o for row in results for o in row.get("origin", ())])
+    if said and form == "native":
+        typer.echo(said)
     for row in results:
         terms = ", ".join(
             f"{name} {_term(row[name.lower()])}" for name in ("S_eff", "S_jer", "S_vel", "S_cou", "Score")
         )
-        failed = f", {row['failed']} failed" if row["failed"] else ""
-        typer.echo(f"{row['name']}: {row['cases']} cases, n_col {row['n_col']}, {terms}{failed}")
+        failed = f" (failed cases are {row['failed_are']})" if row["failed"] else ""
+        typer.echo(f"{row['name']}: {row['coverage']}, n_col {row['n_col']}, {terms}{failed}")
 
 
 def _term(value: float) -> str:

@@ -77,6 +77,7 @@ def table(
         )
     if missing:
         made = replace(made, caption=f"{missing}. {made.caption}")
+    made = replace(made, origins=_origins(frame, dataset))
     text = render(made, "json" if as_json else format)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
@@ -143,6 +144,19 @@ def compare(
         print_json({"ok": True, "report": report})
     else:
         typer.echo(render_comparison(report), nl=False)
+
+
+def _origins(frame: pl.DataFrame, datasets: list[str]) -> tuple[str, ...]:
+    """Origins of the recordings behind the rows of a store; empty if its cells do not say."""
+    from giveway.core.origins import Origin
+
+    if "synthetic" not in frame.columns:
+        return ()
+    import polars
+
+    shown = frame.filter(polars.col("dataset").is_in(datasets)) if datasets else frame
+    found = set(shown["synthetic"].drop_nulls().to_list())
+    return tuple(str(o) for o, flag in ((Origin.RECORDED, False), (Origin.SYNTHETIC, True)) if flag in found)
 
 
 def _real_datasets(frame: pl.DataFrame) -> list[str]:

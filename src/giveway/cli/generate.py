@@ -12,6 +12,7 @@ from giveway.cli.generate_bench import bench, sanity
 from giveway.cli.generate_prior import prior
 from giveway.cli.generate_train import train
 from giveway.cli.output import print_json
+from giveway.core.origins import Origin, banner
 
 if TYPE_CHECKING:
     from giveway.generate.campaign.campaign import CampaignSpec
@@ -160,6 +161,7 @@ def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list
         print_json(
             {
                 "ok": not failures,
+                "origin": [Origin.GENERATED],
                 "store": out,
                 "driven": sum(run.driven for run in runs),
                 "skipped": sum(run.skipped for run in runs),
@@ -171,6 +173,7 @@ def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list
             }
         )
         return
+    typer.echo(banner("the traffic", [Origin.GENERATED]))
     typer.echo(
         f"{len(results)} tests, violation rate {measures['violation_rate']:.3f}, at fault "
         f"{measures['at_fault_rate']:.3f}, avoidable and at fault {measures['avoidable_at_fault_rate']:.3f}"
@@ -228,8 +231,10 @@ def report(
     target = out or store / "report.html"
     shown = write_report(target, store, summaries, reference, limit=limit)
     if as_json:
-        print_json({"ok": True, "page": target, "replays": shown, **as_document(summaries, reference)})
+        document = as_document(summaries, reference)
+        print_json({"ok": True, "origin": [Origin.GENERATED], "page": target, "replays": shown, **document})
         return
+    typer.echo(banner("the traffic", [Origin.GENERATED]))
     for summary in summaries:
         typer.echo(summary.campaign.label)
         for name, title, form in MEASURES:

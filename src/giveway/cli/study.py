@@ -12,6 +12,7 @@ import typer
 from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
 from giveway.core.files import write_text
+from giveway.core.origins import banner
 
 if TYPE_CHECKING:
     from giveway.study.creation import Progress
@@ -46,6 +47,10 @@ def create(
     seconds: Annotated[float, typer.Option(min=0.5, max=60, help="Length of a clip.")] = 10.0,
     up: Annotated[str, typer.Option(help="Orientation: north or ego.")] = "north",
     recorded: Annotated[str | None, typer.Option(help="Condition with recorded traffic.")] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="recorded: your word, kept in the study, that unmarked files were recorded in real traffic."),
+    ] = None,
     template: Annotated[
         str, typer.Option(help="balanced, or published: fixed order, no extras, as the original form.")
     ] = "balanced",
@@ -80,6 +85,8 @@ def create(
     }
     if title is not None:
         content["title"] = title
+    if origin is not None:
+        content["origin"] = origin
     if texts is not None and not texts.is_file():
         raise UsageError("there is no such translation file", where=texts)
     plan = Plan(num_clips=num_clips, num_anchors=anchors, recorded=recorded, video=video)
@@ -101,9 +108,21 @@ def create(
     for clip in made.clips:
         name = "practice" if clip.role == "practice" else clip.condition
         counts[name] = counts.get(name, 0) + 1
+    origins = list(dict.fromkeys(str(clip.origin) for clip in made.clips if clip.role == "main"))
     if as_json:
-        print_json({"study": out, "id": design.id, "clips": counts, "seed": seed, "warnings": made.warnings})
+        print_json(
+            {
+                "study": out,
+                "origin": origins,
+                "id": design.id,
+                "clips": counts,
+                "seed": seed,
+                "warnings": made.warnings,
+            }
+        )
         return
+    if said := banner("what raters see", origins):
+        typer.echo(said)
     typer.echo(f"study {design.id!r} in {out}: {', '.join(f'{n} {name}' for name, n in counts.items())}")
     for warning in made.warnings:
         typer.echo(f"  note: {warning}", err=True)

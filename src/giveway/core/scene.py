@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import DeclaredBy, Origin, RowOrigin
 from giveway.core.tracks import Tracks
 
 
@@ -24,12 +25,16 @@ class Provenance:
         recording: identifier of the recording inside the dataset.
         files: file name (relative to the data root) to SHA-256, for every file that was read.
         notes: free text for people, e.g. repairs that were made.
+        origin: what moved the road users, unless the scene says otherwise for single rows.
+        declared_by: who says so; ``assumed`` if nobody does.
     """
 
     dataset: str
     recording: str
     files: Mapping[str, str] = field(default_factory=_empty)
     notes: tuple[str, ...] = ()
+    origin: Origin = Origin.RECORDED
+    declared_by: DeclaredBy = "assumed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,7 @@ class Scene:
         location: name of the site (``"DR_USA_Roundabout_FT"``, ``"0"``).
         provenance: source files and their hashes.
         attributes: dataset-specific extras with plain values (numbers, text, small arrays), e.g. ``frame_rate_hz``.
+        rows: origin of each row of the tracks; empty if all have that of the provenance.
     """
 
     tracks: Tracks
@@ -49,3 +55,10 @@ class Scene:
     location: str = ""
     provenance: Provenance
     attributes: Mapping[str, Any] = field(default_factory=_empty)
+    rows: tuple[RowOrigin, ...] = ()
+
+    @property
+    def origins(self) -> tuple[RowOrigin, ...]:
+        """(A,) origin of every row."""
+        whole = RowOrigin(origin=self.provenance.origin, declared_by=self.provenance.declared_by)
+        return self.rows or (whole,) * self.tracks.num_agents

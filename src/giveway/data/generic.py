@@ -11,7 +11,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import backward_difference
 from giveway.core.errors import ConfigError, DatasetLayoutError
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import MAX_SPEED_MPS, check_constant, check_motion, check_sizes
@@ -20,6 +20,7 @@ from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.generic_mapping import MAPPING_FILE, Mapping, read_mapping
 from giveway.data.headings import heading_from_velocity
 from giveway.data.layout import entries, no_recordings
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.roads import check_road, read_road
 from giveway.data.tables import Column, Table, TableFormat, line_of, parse_table, read_bytes
@@ -120,9 +121,7 @@ class Generic:
             tracks=tracks,
             road=road,
             location=recording.location,
-            provenance=Provenance(
-                dataset="generic", recording=recording.id, files=hashes, notes=(*notes, *findings.notes)
-            ),
+            provenance=provenance_of(recording, hashes, notes=(*notes, *findings.notes)),
             attributes={"frame_rate_hz": mapping.time.frame_rate_hz, "first_frame": int(rows.frame.min())},
         )
 

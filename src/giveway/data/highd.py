@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS, check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.levelx_files import peek, triples
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Column, Table, TableFormat, header_of, line_of
 from giveway.data.track_lists import read_triple, same_tracks
@@ -148,10 +149,9 @@ class HighD:
         yield Scene(
             tracks=tracks_from_rows([rows], frame_rate_hz=rate),
             location=str(meta.ints("locationId")[0]),
-            provenance=Provenance(
-                dataset="highd",
-                recording=recording.id,
-                files={relative_name(table.path, recording.root): table.sha256 for table in tables},
+            provenance=provenance_of(
+                recording,
+                {relative_name(table.path, recording.root): table.sha256 for table in tables},
                 notes=findings.notes,
             ),
             attributes={

@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.maps.lanes import LaneMap
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS, check_constant, check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import entries, files, first_line, folders, no_recordings
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.roads import check_road, read_road
 from giveway.data.tables import Column, Table, TableFormat, line_of, read_table
@@ -120,7 +121,7 @@ class Interaction:
             tracks=tracks_from_rows(parts, frame_rate_hz=FRAME_RATE_HZ),
             road=road,
             location=recording.location,
-            provenance=Provenance(dataset="interaction", recording=recording.id, files=hashes, notes=findings.notes),
+            provenance=provenance_of(recording, hashes, notes=findings.notes),
             attributes={"frame_rate_hz": FRAME_RATE_HZ, "first_frame": min(int(p.frame.min()) for p in parts)},
         )
 

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import IntArray
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.data.assemble import Grouping, StateRows, frame_range, tracks_from_rows
 from giveway.data.case_rows import CASES, SEGMENTED_HEADER, CaseRows, read_case_rows
 from giveway.data.findings import Findings, relative_name
 from giveway.data.interaction import FRAME_RATE_HZ
 from giveway.data.layout import files, first_line, folders, no_recordings
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.roads import check_road, read_road
 from giveway.data.tables import read_table
@@ -87,7 +88,7 @@ class InteractionCases:
         road = None
         if "map" in recording.files:
             road, hashes[relative_name(recording.files["map"], recording.root)] = read_road(recording.files["map"])
-        provenance = Provenance(dataset="interaction_cases", recording=recording.id, files=hashes, notes=findings.notes)
+        provenance = provenance_of(recording, hashes, notes=findings.notes)
         frames = frame_range([content.rows])
         by_case = np.argsort(content.case, kind="stable")
         cases, starts = np.unique(content.case[by_case], return_index=True)

@@ -15,12 +15,13 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import backward_difference
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.checks import COORDINATE_LIMIT_M, check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.headings import heading_from_velocity
 from giveway.data.layout import files, first_line, folders, no_recordings
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Column, TableFormat, line_of, read_table
 from giveway.data.verification import verify_recordings
@@ -145,10 +146,9 @@ class Leeds:
         yield Scene(
             tracks=_tracks(logs, first),
             location=recording.location,
-            provenance=Provenance(
-                dataset="leeds",
-                recording=recording.id,
-                files={name: log.sha256 for name, log in zip(names, logs, strict=True)},
+            provenance=provenance_of(
+                recording,
+                {name: log.sha256 for name, log in zip(names, logs, strict=True)},
                 notes=("resampled linearly to 30 Hz; velocity and heading by differences of position", *findings.notes),
             ),
             attributes=_attributes(recording, logs, first),

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import BoolArray, IntArray
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.levelx_files import RECORDING_META, TRACKS, TRACKS_META, peek, triples
+from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Table, line_of
 from giveway.data.track_lists import read_triple, same_tracks
@@ -87,10 +88,9 @@ class LevelXDataset:
         yield Scene(
             tracks=tracks_from_rows([rows], frame_rate_hz=rate),
             location=str(meta.ints("locationId")[0]),
-            provenance=Provenance(
-                dataset=self.info.name,
-                recording=recording.id,
-                files={relative_name(table.path, recording.root): table.sha256 for table in tables},
+            provenance=provenance_of(
+                recording,
+                {relative_name(table.path, recording.root): table.sha256 for table in tables},
                 notes=findings.notes,
             ),
             attributes={"frame_rate_hz": rate, "first_frame": int(rows.frame.min()), **attributes},

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.core.scene import Provenance, Scene
+from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, group_rows
 from giveway.data.checks import check_jumps, check_steps
 from giveway.data.findings import Findings, relative_name
 from giveway.data.layout import first_line, no_recordings
 from giveway.data.lgap_files import BOOLEANS, DECISIONS, KEY, PROCESSED, find_pair, measures_format
+from giveway.data.origins import provenance_of
 from giveway.data.plausibility import Motion, check_plausible
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Table, line_of, read_table
@@ -75,7 +76,7 @@ class LGap:
             yield Scene(
                 tracks=_tracks(rows, begin, end),
                 location="carla",
-                provenance=Provenance(dataset="lgap", recording=recording.id, files=hashes, notes=findings.notes),
+                provenance=provenance_of(recording, hashes, notes=findings.notes),
                 attributes={
                     **attributes,
                     "intersection_m": np.array([rows.floats(f"intersection_{axis}")[begin] for axis in "xy"]),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.tracks import AgentKind
 from giveway.data.findings import Findings
@@ -148,7 +149,7 @@ def _check_heading(m: Motion, findings: Findings) -> None:
     along, across = m.vx * cos + m.vy * sin, m.vy * cos - m.vx * sin
     backwards = moving & (along < 0)
     angle = np.abs(across), np.abs(along)  # as the legs of a triangle
-    bad, counts, totals = _majority(m, moving & (angle[0] > np.tan(np.radians(MOST_DEG)) * angle[1]), moving)
+    bad, counts, totals = _majority(m, moving & (angle[0] > elementary.tan(np.radians(MOST_DEG)) * angle[1]), moving)
     findings.implausible(
         "heading and direction of motion contradict each other over most of a track",
         m.file,
@@ -160,13 +161,13 @@ def _check_heading(m: Motion, findings: Findings) -> None:
         ],
     )
     vehicle = np.repeat(np.isin(m.kind, [int(kind) for kind in LONG_KINDS]), np.diff(m.offsets))
-    single = np.flatnonzero(moving & vehicle & (angle[0] > np.tan(np.radians(STEP_DEG)) * angle[1]))
+    single = np.flatnonzero(moving & vehicle & (angle[0] > elementary.tan(np.radians(STEP_DEG)) * angle[1]))
     findings.implausible(
         f"heading and direction of motion differ by more than {STEP_DEG:g} degrees",
         m.file,
         m.lines(single),
         column=m.columns[1],
-        values=[f"{np.degrees(np.arctan2(angle[0][r], angle[1][r])):.0f} degrees" for r in single.tolist()],
+        values=[f"{np.degrees(elementary.arctan2(angle[0][r], angle[1][r])):.0f} degrees" for r in single.tolist()],
     )
     _check_direction(m, backwards, moving, findings)
 

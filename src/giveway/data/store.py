@@ -37,10 +37,12 @@ from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
 from giveway.core.files import in_memory, replace_folder, write_text
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seals import seal, sha256_of_bytes
 from giveway.core.tracks import Tracks
 from giveway.data.assemble import lay_out
+from giveway.data.origins import stored_origin
 from giveway.data.plain import from_plain, to_plain
 from giveway.data.roads_json import road_from_plain, road_to_plain
 
@@ -294,11 +296,18 @@ def _describe(scenes: Sequence[Scene], roads: Mapping[int, str]) -> dict[str, An
                 "location": scene.location,
                 "road": None if scene.road is None else roads[id(scene.road)],
                 "provenance": len(provenances) - 1,
+                "origins": [row.to_plain() for row in scene.rows],
                 "attributes": to_plain(dict(scene.attributes)),
             }
         )
     sources = [
-        {"dataset": p.dataset, "recording": p.recording, "files": dict(p.files), "notes": list(p.notes)}
+        {
+            "dataset": p.dataset,
+            "recording": p.recording,
+            "files": dict(p.files),
+            "notes": list(p.notes),
+            "origin": {"origin": str(p.origin), "declared_by": p.declared_by},
+        }
         for p in provenances
     ]
     return {"provenances": sources, "scenes": entries}
@@ -327,7 +336,13 @@ def _scenes(
     if len(ends) and ends[-1] != len(columns[0]):
         raise ValueError("segments and states do not fit together")
     provenances = [
-        Provenance(dataset=p["dataset"], recording=p["recording"], files=p["files"], notes=tuple(p["notes"]))
+        Provenance(
+            dataset=p["dataset"],
+            recording=p["recording"],
+            files=p["files"],
+            notes=tuple(p["notes"]),
+            **stored_origin(p),
+        )
         for p in document["provenances"]
     ]
     for number, entry in enumerate(document["scenes"]):
@@ -351,6 +366,7 @@ def _scenes(
             location=entry["location"],
             provenance=provenances[entry["provenance"]],
             attributes=from_plain(entry["attributes"]),
+            rows=tuple(RowOrigin.from_plain(row) for row in entry.get("origins", ())),
         )
 
 

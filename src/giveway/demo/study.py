@@ -64,9 +64,9 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
 
 
 def _sources(root: Path) -> list[Source]:
-    """Recorded traffic, and the failures of the chapter before if there are any."""
+    """Synthetic recordings, and the failures of the chapter before if there are any."""
     conditions = {
-        "recorded": root / "recordings" / "interaction",
+        "synthetic": root / "recordings" / "interaction",
         "generated": root / "generate" / "cases" / "recordings",
     }
     return [

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
@@ -144,7 +145,8 @@ def _prepared(kind: str, n: int, cars: list[_Driver], ticks: int) -> PreparedCas
         road=_road(kind).road,
         ids=np.array([car.name for car in cars]),
         kind=np.full(count, int(AgentKind.CAR), dtype=np.int64),
-        size=np.array([(car.length_m, 1.8) for car in cars]),
+        size=(size := np.array([(car.length_m, 1.8) for car in cars])),
+        recorded_size=size,
         heading_known=np.ones(count, dtype=np.bool_),
         role=(Role.EGO, *(Role.REACTIVE,) * (count - 1)),
         driver=np.full(count, int(Driver.PLANNER), dtype=np.int64),
@@ -158,7 +160,11 @@ def _prepared(kind: str, n: int, cars: list[_Driver], ticks: int) -> PreparedCas
         paths=tuple(car.path for car in cars),
         rec=np.full((count, columns, 5), np.nan),
         rec_on=np.zeros((count, columns), dtype=np.bool_),
+        past=np.full((count, PAST, 5), np.nan),
+        past_on=np.zeros((count, PAST), dtype=np.bool_),
         ego=0,
+        recorded_path=None,
+        recorded_start_s=0.0,
         expected_progress_m=0.0,
     )
 
@@ -190,7 +196,13 @@ def _scene(kind: str, n: int, cars: list[_Driver], log: FloatArray, on: BoolArra
         tracks=tracks,
         road=road,
         location=road.name,
-        provenance=Provenance(dataset="bundled", recording=f"{kind}-{n:02d}", files={"tracks": digest}),
+        provenance=Provenance(
+            dataset="bundled",
+            recording=f"{kind}-{n:02d}",
+            files={"tracks": digest},
+            origin=Origin.SYNTHETIC,
+            declared_by="file",
+        ),
     )
 
 
@@ -215,4 +227,5 @@ def _case(name: str, scene: Scene) -> Case:
         right_of_way=tuple(car for car in ("2", "3") if car in here),
         interest=5.0,
         source=f"bundled {VERSION}",
+        origin=Origin.SYNTHETIC,
     )

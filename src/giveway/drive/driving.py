@@ -19,7 +19,8 @@ from giveway.planning.builtin import DefaultPlanner, IdmPlanner
 from giveway.planning.protocol import Planner
 from giveway.sim.arrays import Driver
 from giveway.sim.cases import Case
-from giveway.sim.logs import DriveLog
+from giveway.sim.collisions import find_collisions
+from giveway.sim.logs import DriveLog, last_known
 from giveway.sim.prepare import PreparedCase, prepare, with_drivers
 from giveway.sim.recording import PredictionLog, drive_logs
 from giveway.sim.simulation import Simulation
@@ -205,17 +206,25 @@ def driver_of(planner: Planner) -> Driver:
 
 
 def humans(log: DriveLog) -> DriveLog:
-    """The same case as the recorded drivers drove it."""
+    """The same case as the recorded drivers drove it, from their own starts: they make their own progress, e = 1.
+
+    Failed if the recording does not show the ego during the case. Who is to blame for a contact of recorded cars is
+    judged without the map.
+    """
+    shows_ego = bool(log.recorded.observed[log.ego].any())
+    ego = str(log.recorded.ids[log.ego])
     return replace(
         log,
         tracks=log.recorded,
         ego_s=log.recorded_ego_s,
+        expected_progress_m=last_known(log.recorded_ego_s),
         outside_m=log.recorded_outside_m,
         ego_left=False,
-        collisions=(),
+        collisions=find_collisions(log.recorded, ego=ego, right_of_way=log.case.right_of_way),
         predictions=None,
         events=(),
-        failed="",
+        origins=log.recorded_origins,
+        failed="" if shows_ego else "the recording does not show the ego during this case",
     )
 
 

@@ -195,6 +195,7 @@ def _case(
         ),
         interest=interest_of(tracks, meeting),
         source="mined",
+        origin=scene.provenance.origin if scene.provenance.declared_by != "assumed" else None,
     )
 
 

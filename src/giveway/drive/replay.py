@@ -12,6 +12,7 @@ from giveway.core.boxes import Boxes, corners
 from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically, write_text
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.page import replay_page
@@ -31,6 +32,8 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
     ids = tracks.ids.tolist()
     ego = str(ids[log.ego])
     title = f"{log.case.id}: {log.meta.get('predictor') or 'no predictor'}, planner {log.meta.get('planner', '')}"
+    traffic = sorted_origins(row for row in log.origins if row.origin is not Origin.DRIVEN)
+    title += f". {banner('the replayed traffic', traffic)}" if traffic not in ([], [Origin.RECORDED]) else ""
     roles = {str(i): ("ego" if str(i) == ego else "rated" if log.predicted[k] else "other") for k, i in enumerate(ids)}
     labels = {
         str(i): f"{ROLE_LABELS[log.roles[k]]} {i}".strip() for k, i in enumerate(ids) if ROLE_LABELS[log.roles[k]]
@@ -40,7 +43,10 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
             tracks=tracks,
             road=road,
             location=log.case.site,
-            provenance=Provenance(dataset="simulation", recording=log.case.id),
+            provenance=Provenance(
+                dataset="simulation", recording=log.case.id, origin=Origin.DRIVEN, declared_by="file"
+            ),
+            rows=log.origins,
         ),
         title=title,
         ego=ego,

@@ -25,6 +25,9 @@ from giveway.metrics.driving_challenge import (
 from giveway.stats.bootstrap import Interval, bootstrap, paired_bootstrap
 from giveway.stats.ranks import RankAgreement, rank_agreement
 
+FAILED_ARE = {True: "left out of the means", False: "scored with the worst values of the rest"}
+"""What the rules of a metric do with failed cases, by ``drop_failed``."""
+
 TERMS = ("s_eff", "s_jer", "s_vel", "s_cou", "score")
 
 
@@ -147,6 +150,11 @@ def open_against_closed_loop(scored: Sequence[Scored], *, error: str = "ade_m", 
     return rank_agreement(x, y, rng=stream(seed, "ranks", error))
 
 
+def coverage(cases: int, failed: int) -> str:
+    """Over how many cases a row speaks: ``48 cases``, or ``44 of 48 cases, 4 failed``."""
+    return f"{cases - failed} of {cases} cases, {failed} failed" if failed else f"{cases} cases"
+
+
 def as_json(scored: Scored) -> dict[str, Any]:
     """Plain values for ``--json``; the keys of the challenge's evaluator first."""
     score = scored.score
@@ -161,6 +169,10 @@ def as_json(scored: Scored) -> dict[str, Any]:
         "score": score.score,
         "cases": score.cases,
         "failed": score.failed,
+        "coverage": coverage(score.cases, score.failed),
+        "failed_are": "left out of the means"
+        if scored.rules.drop_failed
+        else "scored with the worst values of the rest",
         "n_col_ego": score.n_col_ego,
         "n_col_any_pair": score.n_col_any_pair,
         "n_col_at_fault": score.n_col_at_fault,

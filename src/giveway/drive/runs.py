@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from giveway.core.origins import Origin, RowOrigin, banner, sorted_origins
 from giveway.core.sealed_files import write_document
 from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
@@ -25,7 +28,11 @@ from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
 VERSIONS = {"drive": 2, "driving_metrics": 1}
+ALTERED_VERSIONS = {"altered_starts": 1}
+"""Only in the keys of cases with altered starts, whose logs held another recording before."""
 HUMANS = "recorded humans"
+UNKNOWN = "unknown"
+"""Origin of the rows of logs that earlier releases wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,7 @@ class DriveRun:
         predictions: predictions asked for.
         latency_ms: mean time per prediction call of this run; NaN if nothing was driven in this process.
         variant: tells apart predictors of the same name.
+        origins: of all rows of the recordings that ``human`` was computed from, the most real first.
     """
 
     scored: Scored
@@ -56,6 +64,23 @@ class DriveRun:
     predictions: int
     latency_ms: float
     variant: str = ""
+    origins: tuple[str, ...] = ()
+
+
+def reference_name(origins: Sequence[str]) -> str:
+    """How tables call the recorded drivers: humans only if every row of them was recorded."""
+    return HUMANS if list(origins) == [Origin.RECORDED] else f"reference traffic ({', '.join(origins) or UNKNOWN})"
+
+
+def reference_origins(logs: Iterable[DriveLog]) -> tuple[str, ...]:
+    """Origins of all rows that the recordings of some logs show, the most real first; unknown ones last."""
+    rows: set[RowOrigin] = set()
+    unknown = False
+    for log in logs:
+        seen = np.flatnonzero(log.recorded.observed.any(axis=1))
+        unknown |= not log.recorded_origins and seen.size > 0
+        rows |= {log.recorded_origins[row] for row in seen.tolist()} if log.recorded_origins else set()
+    return (*sorted_origins(rows), *((UNKNOWN,) if unknown else ()))
 
 
 def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: int, variant: str) -> Cell:
@@ -73,7 +98,11 @@ def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: 
             "seed": seed,
         },
         data=case.fingerprint,
-        versions={**VERSIONS, "planner": str(meta["planner_version"])},
+        versions={
+            **VERSIONS,
+            **(ALTERED_VERSIONS if case.is_altered else {}),
+            "planner": str(meta["planner_version"]),
+        },
     )
 
 
@@ -228,13 +257,20 @@ def score_drives(
     human_inputs: list[ChallengeInputs] = []
     more: list[dict[str, float]] = []
     fallbacks = predictions = 0
-    without = _humans_of([case for case in cases if case.id in failed], source)
+    replayed = _replayed([case for case in cases if case.id in failed], source)
+    origins: list[str] = []
     for case in cases:
         if case.id in failed:
+            drive = replayed[case.id]
             inputs.append(failed_inputs(case.id, failed[case.id]))
-            human_inputs.append(without[case.id])
+            if isinstance(drive, FailedDrive):
+                human_inputs.append(failed_inputs(case.id, drive.reason))
+            else:
+                human_inputs.append(challenge_inputs(humans(drive.log)))
+                origins += reference_origins([drive.log])
             continue
         log = read_log(log_folder(out, cells[case.id]))
+        origins += reference_origins([log])
         inputs.append(challenge_inputs(log))
         human_inputs.append(challenge_inputs(humans(log)))
         values = {m.metric: m.value for m in store.read(cells[case.id].key).measurements}
@@ -255,17 +291,14 @@ def score_drives(
         predictions=predictions,
         latency_ms=latency_ms,
         variant=variant,
+        origins=tuple(dict.fromkeys(origins)),
     )
 
 
-def _humans_of(cases: Sequence[Case], source: SceneSource) -> dict[str, ChallengeInputs]:
+def _replayed(cases: Sequence[Case], source: SceneSource) -> dict[str, Drive | FailedDrive]:
     """How the recorded drivers drove cases that have no log; failed where the recording cannot be used."""
-    return {
-        case.id: failed_inputs(case.id, drive.reason)
-        if isinstance(drive, FailedDrive)
-        else challenge_inputs(humans(drive.log))
-        for case, drive in zip(cases, drive_cases(cases, source, predictor=None, everyone_replays=True), strict=True)
-    }
+    drives = drive_cases(cases, source, predictor=None, everyone_replays=True)
+    return {case.id: drive for case, drive in zip(cases, drives, strict=True)}
 
 
 def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
@@ -284,8 +317,11 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
             with contextlib.suppress(Exception):
                 pairs[f"{names[i]} - {names[k]}"] = _intervals(compare(first.scored, second.scored))
     agreement = open_against_closed_loop([run.scored for run in runs])
+    origins = tuple(dict.fromkeys(origin for run in runs for origin in run.origins))
     return _finite(
         {
+            "origin": list(origins),
+            "banner": banner("the reference traffic", origins),
             "planner": {"name": planner.info.name, "version": planner.info.version, **dict(planner.info.parameters)},
             "note": "scores compare only within one planner version and one case list",
             "predictors": [
@@ -301,7 +337,7 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
                 }
                 for name, run in zip(names, runs, strict=True)
             ],
-            "humans": as_json(runs[0].human) if runs else None,
+            "humans": {**as_json(runs[0].human), "name": reference_name(origins)} if runs else None,
             "differences": pairs,
             "open_loop_agreement": None
             if agreement is None

@@ -31,8 +31,9 @@ class DriveScore:
         gated: nuPlan-style score.
         close: how close it came.
         comfort: None if the ego was never there long enough.
-        courtesy: cost of each right-of-way car.
-        realism: of the driven background cars.
+        courtesy: cost of each right-of-way car; empty if the case alters starts.
+        realism: of the driven background cars; not judged if the case alters starts.
+        altered: a car started elsewhere than in the recording, so differences to the recording say nothing.
         ego_collisions: contact episodes of the ego with cars, without those that began with an appearance.
         at_fault: how many of them the ego is to blame for.
         vulnerable_collisions: contacts of the ego with pedestrians or cyclists.
@@ -58,10 +59,12 @@ class DriveScore:
     errors: dict[str, float]
     fallbacks: int
     predictions: int
+    altered: bool = False
 
     def measurements(self) -> dict[str, float]:
         """Scalars for tables, NaN where undefined."""
         courtesy = list(self.courtesy)
+        unknown = math.nan if self.altered else 0.0
         values = {
             "gated_score": self.gated.score,
             "ego_collisions": float(self.ego_collisions),
@@ -74,9 +77,9 @@ class DriveScore:
             "comfortable": math.nan if self.comfort is None else float(self.comfort.is_comfortable),
             "speed_limit_compliance": self.gated.terms["speed_limit"],
             "progress": self.gated.terms["progress"],
-            "courtesy_jerk": sum(c.jerk_mps3 for c in courtesy),
-            "courtesy_delay_s": sum(c.delay_s for c in courtesy),
-            "courtesy_imposed_decel": max((c.imposed_decel_mps2 for c in courtesy), default=0.0),
+            "courtesy_jerk": sum((c.jerk_mps3 for c in courtesy), unknown),
+            "courtesy_delay_s": sum((c.delay_s for c in courtesy), unknown),
+            "courtesy_imposed_decel": max((c.imposed_decel_mps2 for c in courtesy), default=unknown),
             "realism": self.realism.score,
             "fallbacks": float(self.fallbacks),
             "predictions": float(self.predictions),
@@ -158,6 +161,7 @@ def score_log(log: DriveLog) -> DriveScore:
         errors=prediction_errors(log),
         fallbacks=log.num_fallbacks,
         predictions=0 if log.predictions is None else int(log.predictions.tick.size),
+        altered=log.case.is_altered,
     )
 
 
@@ -213,12 +217,18 @@ def _comfort(log: DriveLog) -> Comfort | None:
 
 
 def _courtesy(log: DriveLog) -> tuple[CourtesyCost, ...]:
+    """Differences to the recording; none from another start."""
+    if log.case.is_altered:
+        return ()
     rows = {str(car): i for i, car in enumerate(log.tracks.ids)}
     costs = [courtesy_cost(log.tracks, log.recorded, rows[car]) for car in log.case.right_of_way if car in rows]
     return tuple(cost for cost in costs if cost is not None)
 
 
 def _realism(log: DriveLog) -> Realism:
+    """How like the recording the driven cars drove; nobody is judged from another start."""
+    if log.case.is_altered:
+        return realism([], [])
     cars = [i for i, role in enumerate(log.roles) if role in (Role.REACTIVE, Role.IDM)]
     driven = [features_of(log.tracks, i, log.outside_m[i]) for i in cars]
     human = [features_of(log.recorded, i, log.recorded_outside_m[i]) for i in cars]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import DataError
-from giveway.drive.runs import log_folder, parameters_key
+from giveway.drive.runs import log_folder, parameters_key, reference_origins
 from giveway.drive.scoring import DriveScore, failed_inputs, score_log
 from giveway.metrics.driving_challenge import ChallengeInputs
 from giveway.runs import Cell, FailedCell, Store
@@ -54,12 +54,14 @@ class StoredRun:
         identity: what its drives have in common.
         inputs: of the challenge metric, one per case; failed ones last.
         more: further scalars per case that finished.
+        origins: of the recordings that its cases were made from.
     """
 
     name: str
     identity: RunIdentity
     inputs: tuple[ChallengeInputs, ...]
     more: tuple[Mapping[str, float], ...]
+    origins: tuple[str, ...] = ()
 
 
 def stored_runs(folder: Path) -> list[StoredRun]:
@@ -74,6 +76,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
     """
     scores: dict[RunIdentity, dict[str, DriveScore]] = {}
     places: dict[tuple[RunIdentity, str], Path] = {}
+    origins: dict[RunIdentity, dict[str, None]] = {}
     for place in logs_below(folder):
         log = read_log(place)
         run, case = _identity_of_log(log.meta), log.case.id
@@ -86,6 +89,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
             )
         places[run, case] = place
         scores.setdefault(run, {})[case] = score_log(log)
+        origins.setdefault(run, {}).update(dict.fromkeys(reference_origins([log])))
     failed: dict[RunIdentity, dict[str, str]] = {}
     for failure in _failures_below(folder.resolve()):
         run, case = _identity_of_cell(failure.cell), str(failure.cell.params["case"])
@@ -102,6 +106,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
                 *(failed_inputs(case, reason) for case, reason in sorted(failed.get(run, {}).items())),
             ),
             more=tuple(score.measurements() for score in scores.get(run, {}).values()),
+            origins=tuple(origins.get(run, {})),
         )
         for run in runs
     ]

@@ -28,13 +28,18 @@ def render(table: Table, format: str) -> str:
 
 def render_text(table: Table) -> str:
     """Aligned columns; ``*`` is the best value, ``~`` one that is not significantly worse."""
-    parts = [table.title, *(_text_block(block) for block in table.blocks()), table.caption]
+    parts = [
+        *([table.banner] if table.banner else []),
+        table.title,
+        *(_text_block(block) for block in table.blocks()),
+        table.caption,
+    ]
     return "\n\n".join(parts) + "\n"
 
 
 def render_markdown(table: Table) -> str:
     """A table per block; the best value is bold."""
-    parts = [f"**{table.title}**"]
+    parts = [*([table.banner] if table.banner else []), f"**{table.title}**"]
     for block in table.blocks():
         head = ["Dataset", "Split", *_headings(block)]
         rows = [
@@ -60,6 +65,8 @@ def render_csv(table: Table) -> str:
 def render_json(table: Table) -> str:
     """The whole table with all digits; missing values are null."""
     document = {
+        "origin": list(table.origins),
+        "banner": table.banner,
         "title": table.title,
         "caption": table.caption,
         "column_title": table.column_title,
@@ -72,7 +79,8 @@ def render_json(table: Table) -> str:
 
 def render_html(table: Table) -> str:
     """A ``<figure>`` with a ``<table>`` per block, without any style of its own."""
-    parts = ['<figure class="gw-table">', f"<figcaption><b>{html.escape(table.title)}</b></figcaption>"]
+    said = [f"<p><strong>{html.escape(table.banner)}</strong></p>"] if table.banner else []
+    parts = ['<figure class="gw-table">', *said, f"<figcaption><b>{html.escape(table.title)}</b></figcaption>"]
     for block in table.blocks():
         parts += [
             "<table>",

@@ -35,7 +35,8 @@ def render_latex(table: Table, *, emphasis: Emphasis = "underline", marks: bool 
         emphasis: how the best value is shown; the later paper underlines, the benchmark paper prints bold.
         marks: add a subscript for values that are not significantly worse than the best.
     """
-    return "\n\\medskip\n\n".join(_block(block, emphasis, marks) for block in table.blocks())
+    said = f"\\noindent\\textbf{{{escape(table.banner)}}}\\par\n" if table.banner else ""
+    return said + "\n\\medskip\n\n".join(_block(block, emphasis, marks) for block in table.blocks())
 
 
 def escape(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from giveway.core.origins import banner
+
 DECIMALS = 3
 MAX_VALUE_COLUMNS = 12
 """More columns than this are set as blocks below one another."""
@@ -88,6 +90,7 @@ class Table:
         column_title: what the columns of a group count, e.g. ``"n_I"``.
         groups: column groups from left to right.
         rows: row groups from top to bottom.
+        origins: of the recordings behind it, see :mod:`giveway.core.origins`; empty if nobody says.
     """
 
     title: str
@@ -95,6 +98,12 @@ class Table:
     column_title: str
     groups: tuple[ColumnGroup, ...]
     rows: tuple[RowGroup, ...]
+    origins: tuple[str, ...] = ()
+
+    @property
+    def banner(self) -> str:
+        """What is said before anything else if not all of it was recorded."""
+        return banner("the traffic behind these numbers", self.origins) if self.origins else ""
 
     @property
     def num_columns(self) -> int:

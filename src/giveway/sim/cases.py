@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from giveway.core.errors import DataError
+from giveway.core.origins import Origin
 
 TICK_S = 0.1
 """Length of a simulation tick [s]; the rate of the recordings."""
@@ -126,6 +127,8 @@ class Case:
         conflicts: what makes the case interesting, if it was mined.
         interest: 1 (dull) to 5 (had to give way closely), None if nobody rated it.
         source: where the case came from, e.g. ``mined``, ``challenge``, ``generated``.
+        origin: of the traffic it was made from; None if nobody says. Not part of the fingerprint, because the recording
+            is named by its content already.
     """
 
     id: str
@@ -143,6 +146,7 @@ class Case:
     conflicts: tuple[Conflict, ...] = ()
     interest: float | None = None
     source: str = ""
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         check_case(self)
@@ -153,19 +157,28 @@ class Case:
         return next(car for car in self.cars if car.role is Role.EGO)
 
     @property
+    def is_altered(self) -> bool:
+        """Whether a car starts elsewhere than in the recording."""
+        return any(car.start is not None for car in self.cars)
+
+    @property
     def num_ticks(self) -> int:
         """Steps between start and end; a log has one state more."""
         return round((self.end_s - self.start_s) / TICK_S)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over everything above; changes when anything in the case changes."""
-        return hashlib.sha256(json.dumps(case_dict(self), sort_keys=True).encode()).hexdigest()
+        """SHA-256 over everything above but the origin; changes when anything else in the case changes."""
+        named = {name: value for name, value in case_dict(self).items() if name != "origin"}
+        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 
 def case_dict(case: Case) -> dict[str, Any]:
-    """The case in JSON's types."""
-    return json.loads(json.dumps(asdict(case)))
+    """The case in JSON's types; an origin that nobody declared is left out."""
+    plain = json.loads(json.dumps(asdict(case)))
+    if case.origin is None:
+        del plain["origin"]
+    return plain
 
 
 def check_case(case: Case) -> None:

@@ -17,6 +17,7 @@ import polars as pl
 from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
+from giveway.core.origins import RowOrigin
 from giveway.core.sealed_files import write_document
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
@@ -52,6 +53,7 @@ def write_log(folder: Path, log: DriveLog) -> None:
             "ids": tracks.ids.tolist(),
             "kind": tracks.kind.tolist(),
             "size_m": tracks.size.tolist(),
+            "recorded_size_m": log.recorded.size.tolist(),
         },
         "time_s": {"start": float(tracks.time_s[0]), "step": 0.1, "count": tracks.num_instants},
         **log.facts(),
@@ -142,7 +144,7 @@ def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
 def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | None) -> DriveLog:
     frame = _table(folder, STATES, digests)
     ids = np.array(document["agents"]["ids"])
-    clock = document["time_s"]
+    clock, sizes = document["time_s"], document["agents"]
     shape = (int(clock["count"]), len(ids))
 
     def column(name: str) -> Any:
@@ -156,7 +158,7 @@ def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | No
             velocity=np.ascontiguousarray(states[..., 2:4]),
             heading=np.ascontiguousarray(states[..., 4]),
             observed=np.ascontiguousarray(column(prefix + "present").T).astype(np.bool_),
-            size=np.array(document["agents"]["size_m"], dtype=np.float64),
+            size=np.array(sizes.get(prefix + "size_m", sizes["size_m"]), dtype=np.float64),
             kind=np.array(document["agents"]["kind"], dtype=np.int64),
             ids=ids,
         )
@@ -183,6 +185,8 @@ def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | No
         limit_mps=column("limit_mps")[:, ego].copy(),
         meta=document["meta"],
         failed=document["failed"],
+        origins=tuple(RowOrigin.from_plain(row) for row in document.get("origins", ())),
+        recorded_origins=tuple(RowOrigin.from_plain(row) for row in document.get("recorded_origins", ())),
     )
 
 

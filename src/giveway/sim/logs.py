@@ -9,7 +9,10 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role, case_dict
 from giveway.sim.collisions import Collision
@@ -52,6 +55,12 @@ class LogEvent:
     text: str
 
 
+def last_known(values: FloatArray) -> float:
+    """The last value that is not NaN; 0 without any."""
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if known.size else 0.0
+
+
 def _empty() -> Mapping[str, Any]:
     return MappingProxyType({})
 
@@ -63,13 +72,13 @@ class DriveLog:
     Attributes:
         case: what was driven.
         tracks: what happened; time in seconds of the recording.
-        recorded: what the recording shows of the same agents at the same instants.
+        recorded: what the recording shows of the same agents at the same instants, whatever starts the case alters.
         roles: (A,) who drove each.
         predicted: (A,) who was predicted.
         ego: row of the ego.
         ego_s: (T + 1,) distance of the ego along its path since its start [m]; NaN where absent.
-        recorded_ego_s: (T + 1,) the same of the recorded ego.
-        expected_progress_m: distance of the recorded ego at the end.
+        recorded_ego_s: (T + 1,) the same of the recorded ego, along its own path from its own start.
+        expected_progress_m: distance of the recorded ego's last place from the start of the driven one, along its path.
         ego_left: the ego reached the end of its path.
         plans: (T, 10, 2) ego's plan at +0.5 s ... +5 s, made at each tick; NaN where it made none.
         predictions: what its planner was told; None if nobody was asked.
@@ -81,6 +90,8 @@ class DriveLog:
         limit_mps: (T + 1,) speed limit where the ego is; NaN where the map gives none.
         meta: seed, versions, planner and predictor with parameters.
         failed: why the run did not finish; empty if it did.
+        origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
+        recorded_origins: (A,) the same of ``recorded``.
     """
 
     case: Case
@@ -102,6 +113,8 @@ class DriveLog:
     limit_mps: FloatArray
     meta: Mapping[str, Any] = field(default_factory=_empty)
     failed: str = ""
+    origins: tuple[RowOrigin, ...] = ()
+    recorded_origins: tuple[RowOrigin, ...] = ()
 
     @property
     def num_fallbacks(self) -> int:
@@ -131,7 +144,9 @@ class DriveLog:
         return parts.hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """Everything that is not an array, in JSON's types."""
+        """Everything that is not an array, in JSON's types; origins only where they are known."""
+        known = {"origins": self.origins, "recorded_origins": self.recorded_origins}
+        origins = {name: [row.to_plain() for row in rows] for name, rows in known.items() if rows}
         return json.loads(
             json.dumps(
                 {
@@ -145,6 +160,7 @@ class DriveLog:
                     "events": [asdict(e) for e in self.events],
                     "meta": dict(self.meta),
                     "failed": self.failed,
+                    **origins,
                 }
             )
         )

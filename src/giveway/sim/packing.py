@@ -59,7 +59,8 @@ def pack(cases: Sequence[PreparedCase]) -> tuple[Fixed, Moving]:
         rec=rec,
         rec_on=rec_on,
     )
-    return fixed, _moving(fixed, columns)
+    past = padded("past", np.nan, np.float64, (PAST, 5)), padded("past_on", False, np.bool_, (PAST,))
+    return fixed, _moving(fixed, columns, *past)
 
 
 def _pack_paths(cases: Sequence[PreparedCase], shape: tuple[int, int]) -> dict[str, Any]:
@@ -107,17 +108,17 @@ def _meets(cases: Sequence[PreparedCase], paths: dict[str, Any], shape: tuple[in
     return meets
 
 
-def _moving(fixed: Fixed, columns: int) -> Moving:
+def _moving(fixed: Fixed, columns: int, past: FloatArray, past_on: BoolArray) -> Moving:
     shape = fixed.driver.shape
     log = np.full((*shape, columns, 5), np.nan)
     on = np.zeros((*shape, columns), dtype=np.bool_)
-    log[:, :, :PAST] = fixed.rec[:, :, :PAST]
-    on[:, :, :PAST] = fixed.rec_on[:, :, :PAST]
+    log[:, :, :PAST] = past
+    on[:, :, :PAST] = past_on
     # Presence before the case counts only if it runs into tick 0 without a gap.
-    alive = fixed.rec_on[:, :, PAST].copy()
+    alive = np.where(fixed.driver == Driver.REPLAY, fixed.rec_on[:, :, PAST], fixed.spawn_tick == 0)
     first = np.full(shape, PAST, dtype=np.int64)
     for column in range(PAST - 1, -1, -1):
-        alive &= fixed.rec_on[:, :, column]
+        alive &= past_on[:, :, column]
         first = np.where(alive, column, first)
     status = np.where(fixed.rec_on[:, :, PAST] & (fixed.driver == Driver.REPLAY), Status.PRESENT, Status.WAITING)
     return Moving(

@@ -11,14 +11,14 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
 from giveway.core.errors import DataError
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.cases import TICK_S, Case, Role
-
-START_FADE_M = 10.0
-"""A start beside the recorded path returns to it over this distance."""
+from giveway.sim.starts import past_along, shifted
+from giveway.sim.verify import verify_recording
 
 DRIVERS = {Role.EGO: Driver.PLANNER, Role.REACTIVE: Driver.PLANNER, Role.IDM: Driver.IDM, Role.REPLAY: Driver.REPLAY}
 
@@ -27,12 +27,16 @@ DRIVERS = {Role.EGO: Driver.PLANNER, Role.REACTIVE: Driver.PLANNER, Role.IDM: Dr
 class PreparedCase:
     """One case, ready to be packed into a batch; A agents, L = 9 + ticks + 1 + 50 columns.
 
+    What was recorded and where a driven car starts are two things: an altered start is in ``start`` and ``past`` and
+    never in ``rec``, which cannot be written to.
+
     Attributes:
         case: what it was made from.
         road: lane map, or None.
         ids: (A,) identifiers.
         kind: (A,) codes of AgentKind.
         size: (A, 2) length and width [m], complete.
+        recorded_size: (A, 2) the same without what altered starts say.
         heading_known: (A,) whether the source gives headings; restored in the log.
         role: (A,) role of each agent.
         driver: (A,) :class:`~giveway.sim.arrays.Driver`.
@@ -44,10 +48,15 @@ class PreparedCase:
         start: (A, 4) x, y, heading, speed at the first tick.
         start_s: (A,) arc length at the first tick; 0 without a path.
         paths: (A,) path of each car that is not on replay.
-        rec: (A, L, 5) recorded x, y, vx, vy, heading.
-        rec_on: (A, L) recorded presence.
+        rec: (A, L, 5) recorded x, y, vx, vy, heading; nothing else, read-only.
+        rec_on: (A, L) recorded presence, read-only.
+        past: (A, 9, 5) states before tick 0 of a car that is driven: recorded, or along its path to an altered start.
+        past_on: (A, 9) presence in ``past``.
         ego: index of the ego.
-        expected_progress_m: how far the recorded ego went along its path from tick 0 to the end.
+        recorded_path: path of the recorded ego, whatever its start; None if it is not known.
+        recorded_start_s: arc length on it where the recording shows the ego first.
+        expected_progress_m: distance along the ego's path from its own start to where the recorded ego is at the end.
+        origins: (A,) origin of each recorded row; empty if it is not known.
         notes: what a reader should know.
     """
 
@@ -56,6 +65,7 @@ class PreparedCase:
     ids: StrArray
     kind: IntArray
     size: FloatArray
+    recorded_size: FloatArray
     heading_known: BoolArray
     role: tuple[Role, ...]
     driver: IntArray
@@ -69,30 +79,26 @@ class PreparedCase:
     paths: tuple[CarPath | None, ...]
     rec: FloatArray
     rec_on: BoolArray
+    past: FloatArray
+    past_on: BoolArray
     ego: int
+    recorded_path: CarPath | None
+    recorded_start_s: float
     expected_progress_m: float
+    origins: tuple[RowOrigin, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def prepare(case: Case, scene: Scene) -> PreparedCase:
     """Cut the window of a case out of its recording and give every car its driver.
 
-    Recordings at another rate are resampled linearly to 0.1 s first (noted). The recording's hash must be the one the
-    case was made for.
+    Recordings at another rate are resampled linearly to 0.1 s first (noted). The recording must be the one the case was
+    made for, see :func:`~giveway.sim.verify.verify_recording`.
 
     Raises:
         DataError: another recording, a window outside it, or an ego that is not there.
     """
     where = f"case {case.id!r}, recording {case.recording!r}"
-    hashes = set(scene.provenance.files.values())
-    known = ", ".join(sorted(h[:12] for h in hashes)) or "unknown"
-    if case.tracks_sha256 and case.tracks_sha256 not in hashes:
-        raise DataError(
-            "the track file is not the one this case was made for",
-            where=where,
-            found=f"SHA-256 {known}, expected {case.tracks_sha256[:12]}",
-            hint="same file name, other content: get the recording the case was mined from, or mine again",
-        )
     notes: list[str] = []
     tracks = scene.tracks
     if tracks.num_instants > 1 and abs(tracks.dt_s - TICK_S) > 1e-6:
@@ -103,6 +109,7 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
     if first < 0 or stop > tracks.num_instants:
         span = f"{tracks.time_s[0]:.1f} s to {tracks.time_s[-1]:.1f} s"
         raise DataError("the case lies outside its recording", where=where, found=f"recording from {span}")
+    verify_recording(case, scene, tracks)
     cast = {car.id: car for car in case.cars}
     here = tracks.observed[:, first:stop].any(axis=1)
     altered = {car.id for car in case.cars if car.start is not None}
@@ -113,13 +120,15 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         notes.append(f"car {absent} is never present")
     window = _window(tracks.select(keep), first, case.num_ticks)
     rec, rec_on = _record(window)
+    size = _sizes(window)
     roles = tuple(cast[str(i)].role if str(i) in cast else Role.REPLAY for i in window.ids)
     prepared = PreparedCase(
         case=case,
         road=scene.road,
         ids=window.ids,
         kind=window.kind,
-        size=_sizes(window),
+        size=size,
+        recorded_size=size,
         heading_known=_headings_known(window),
         role=roles,
         driver=np.array([DRIVERS[role] for role in roles], dtype=np.int64),
@@ -133,20 +142,42 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         paths=(None,) * len(keep),
         rec=rec,
         rec_on=rec_on,
+        past=rec[:, :PAST],
+        past_on=rec_on[:, :PAST],
         ego=int(np.flatnonzero(window.ids == case.ego.id)[0]),
+        recorded_path=None,
+        recorded_start_s=0.0,
         expected_progress_m=0.0,
+        origins=tuple(_origin(case, scene.origins[row]) for row in keep.tolist()),
         notes=tuple(notes),
     )
     return _with_starts(prepared, tracks.select(keep))
 
 
+def _origin(case: Case, row: RowOrigin) -> RowOrigin:
+    """What is known about a recorded row; what the case declares beats an assumption."""
+    if row.is_assumed and case.origin is not None:
+        return RowOrigin(origin=case.origin, declared_by="file")
+    return row
+
+
 def with_drivers(prepared: PreparedCase, ego: Driver, *, everyone_replays: bool = False) -> PreparedCase:
-    """The same case with another driver for the ego, or with every car on replay."""
+    """The same case with another driver for the ego, or with every car on replay.
+
+    A car on replay is the recorded one, also where the case alters its start: recorded size, recorded past.
+    """
     driver = prepared.driver.copy()
     driver[prepared.ego] = ego
     if everyone_replays:
         driver[:] = Driver.REPLAY
-    return replace(prepared, driver=driver)
+    replayed = driver == Driver.REPLAY
+    return replace(
+        prepared,
+        driver=driver,
+        size=np.where(replayed[:, None], prepared.recorded_size, prepared.size),
+        past=np.where(replayed[:, None, None], prepared.rec[:, :PAST], prepared.past),
+        past_on=np.where(replayed[:, None], prepared.rec_on[:, :PAST], prepared.past_on),
+    )
 
 
 def resample(tracks: Tracks, dt_s: float) -> Tracks:
@@ -209,28 +240,32 @@ def _record(window: Tracks) -> tuple[FloatArray, BoolArray]:
     heading = np.where(np.isnan(window.heading), motion, window.heading)
     rec = np.concatenate([window.xy, window.velocity, heading[..., None]], axis=-1)
     rec[~window.observed] = np.nan
-    return rec, window.observed.copy()
+    on = window.observed.copy()
+    rec.flags.writeable = on.flags.writeable = False
+    return rec, on
 
 
 def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
     """Paths and starts of all cars of the cast, whoever drives them in the end."""
-    case = prepared.case
+    case, rec = prepared.case, prepared.rec
     cast = {car.id: car for car in case.cars}
     paths: list[CarPath | None] = [None] * len(prepared.ids)
     spawn, start, start_s = prepared.spawn_tick.copy(), prepared.start.copy(), prepared.start_s.copy()
-    size, desired = prepared.size.copy(), prepared.desired_speed.copy()
-    rec, rec_on = prepared.rec.copy(), prepared.rec_on.copy()
-    expected, notes = 0.0, list(prepared.notes)
+    size, past, past_on = prepared.size.copy(), prepared.past.copy(), prepared.past_on.copy()
+    notes = list(prepared.notes)
+    recorded_path, recorded_start_s, expected = None, 0.0, 0.0
     for i, name in enumerate(prepared.ids.tolist()):
         if name not in cast or prepared.role[i] is Role.REPLAY:
             continue
         seen = tracks.observed[i]
         altered = cast[name].start
-        inside = np.flatnonzero(rec_on[i, PAST : PAST + case.num_ticks + 1])
+        inside = np.flatnonzero(prepared.rec_on[i, PAST : PAST + case.num_ticks + 1])
         recorded = np.zeros(5) if inside.size == 0 else rec[i, PAST + inside[0]]
         path = path_through(tracks.xy[i, seen], float(recorded[4]))
         if int(seen.sum()) < 2:
             notes.append(f"car {name} has a single recorded position: its path is a 2 m stub along its heading")
+        if i == prepared.ego:
+            recorded_path, recorded_start_s = path, max(project(path, recorded[:2])[0], 0.0) if inside.size else 0.0
         if altered is None:
             spawn[i] = inside[0]
             start[i] = (recorded[0], recorded[1], recorded[4], np.hypot(recorded[2], recorded[3]))
@@ -238,13 +273,14 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
             spawn[i] = max(round((altered.time_s - case.start_s) / TICK_S), 0)
             start[i] = (altered.x_m, altered.y_m, altered.heading_rad, altered.speed_mps)
             size[i] = (altered.length_m or size[i, 0], altered.width_m or size[i, 1])
-            path = _shifted(path, start[i, :2])
+            path = shifted(path, start[i, :2])
         start_s[i] = max(project(path, start[i, :2])[0], 0.0)
         if altered is not None:
-            _preload(rec, rec_on, i, path, start_s[i], start[i], int(spawn[i]))
+            past_on[i] = spawn[i] == 0
+            past[i] = past_along(path, start_s[i], start[i, 3]) if spawn[i] == 0 else np.nan
         paths[i] = path
         if i == prepared.ego:
-            expected = _expected_progress(prepared, tracks, path, start_s[i])
+            expected = _expected_progress(prepared, path, start_s[i])
     return replace(
         prepared,
         paths=tuple(paths),
@@ -252,15 +288,16 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
         start=start,
         start_s=start_s,
         size=size,
-        desired_speed=desired,
-        rec=rec,
-        rec_on=rec_on,
+        past=past,
+        past_on=past_on,
+        recorded_path=recorded_path,
+        recorded_start_s=recorded_start_s,
         expected_progress_m=expected,
         notes=tuple(notes),
     )
 
 
-def _expected_progress(prepared: PreparedCase, tracks: Tracks, path: CarPath, start_s: float) -> float:
+def _expected_progress(prepared: PreparedCase, path: CarPath, start_s: float) -> float:
     """Distance along the path from the start to the recorded position at the end (or the last one before it)."""
     case = prepared.case
     if case.ego_end_m is not None:
@@ -269,39 +306,3 @@ def _expected_progress(prepared: PreparedCase, tracks: Tracks, path: CarPath, st
     if inside.size == 0:
         return 0.0
     return project(path, prepared.rec[prepared.ego, PAST + inside[-1], :2])[0] - start_s
-
-
-def _shifted(path: CarPath, start: FloatArray) -> CarPath:
-    """The path moved sideways so that it passes through ``start``, fading back within 10 m."""
-    s, offset = project(path, start)
-    at = int(np.clip(round(s / path.step_m), 0, path.x.size - 1))
-    normal = np.array([-np.sin(path.heading[at]), np.cos(path.heading[at])])
-    fade = np.clip(1.0 - np.abs(np.arange(path.x.size) * path.step_m - s) / START_FADE_M, 0.0, 1.0)
-    smooth = fade**2 * (3.0 - 2.0 * fade)
-    moved = np.stack([path.x, path.y], axis=1) + smooth[:, None] * offset * normal
-    return path_through(moved, float(path.heading[at]))
-
-
-def _preload(
-    rec: FloatArray, rec_on: BoolArray, i: int, path: CarPath, start_s: float, start: FloatArray, spawn: int
-) -> None:
-    """History of an altered start: it came along its path at its start speed; the recording is not its past."""
-    rec_on[i, : PAST + spawn + 1] = False
-    rec[i, : PAST + spawn + 1] = np.nan
-    if spawn > 0:
-        return
-    for back in range(PAST + 1):
-        s = start_s - start[3] * TICK_S * back
-        at = min(max(s / path.step_m, 0.0), path.x.size - 1.0)
-        x, y = (np.interp(at, np.arange(path.x.size), table) for table in (path.x, path.y))
-        heading = float(np.interp(at, np.arange(path.x.size), path.heading)) if back else start[2]
-        before = min(s, 0.0)
-        state = (
-            x + before * np.cos(heading) if back else start[0],
-            y + before * np.sin(heading) if back else start[1],
-            start[3] * np.cos(heading),
-            start[3] * np.sin(heading),
-            heading,
-        )
-        rec[i, PAST - back] = state
-        rec_on[i, PAST - back] = True

@@ -10,13 +10,14 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.boxes import corners, footprints
 from giveway.core.maps.queries import PreparedMap
+from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.models.motion.acceptance import AcceptedPredictions
 from giveway.planning.paths import CarPath, project
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import TICK_S, Role
 from giveway.sim.collisions import find_collisions
-from giveway.sim.logs import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions
+from giveway.sim.logs import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions, last_known
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import ORIGIN_M, Simulation
 
@@ -111,16 +112,20 @@ def _drive_log(
     prepared = simulation.cases[c]
     case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
-    tracks = _tracks(prepared, simulation.moving.log[c, :agents, shown], simulation.moving.on[c, :agents, shown])
-    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown])
+    moving = simulation.moving
+    tracks = _tracks(prepared, moving.log[c, :agents, shown], moving.on[c, :agents, shown], prepared.size)
+    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
     events += _life_events(simulation, c, tracks)
-    path = prepared.paths[prepared.ego]
-    start_s = float(prepared.start_s[prepared.ego])
+    path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
+    recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
+    expected = prepared.expected_progress_m
     ego_seen = np.flatnonzero(tracks.observed[prepared.ego])
     driven = np.array([role is not Role.REPLAY for role in prepared.role], dtype=np.bool_)
     on_replay = prepared.driver[prepared.ego] == Driver.REPLAY
+    if on_replay and case.ego.start is not None:  # it is the recorded car, on its own path and from its own start
+        path, start_s, expected = prepared.recorded_path, prepared.recorded_start_s, last_known(recorded_ego_s)
     return DriveLog(
         case=case,
         tracks=tracks,
@@ -129,8 +134,8 @@ def _drive_log(
         predicted=prepared.predicted,
         ego=prepared.ego,
         ego_s=_progress(path, tracks, prepared.ego, start_s),
-        recorded_ego_s=_progress(path, recorded, prepared.ego, start_s),
-        expected_progress_m=prepared.expected_progress_m,
+        recorded_ego_s=recorded_ego_s,
+        expected_progress_m=expected,
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
         plans=_plans(path, simulation.ego_plans[c, :ticks]),
         predictions=logged,
@@ -142,10 +147,23 @@ def _drive_log(
         recorded_outside_m=_outside(road, recorded, driven),
         limit_mps=_limit(road, tracks, prepared.ego),
         meta=meta,
+        origins=_driven_origins(prepared, str(meta.get("planner", ""))),
+        recorded_origins=prepared.origins,
     )
 
 
-def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray) -> Tracks:
+def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ...]:
+    """(A,) a replayed row is what its recording is; what a driver moved is driven, whatever the car was before."""
+    names = [
+        planner if i == prepared.ego and planner else Driver(d).name.lower() for i, d in enumerate(prepared.driver)
+    ]
+    return tuple(
+        row if driver == Driver.REPLAY else RowOrigin(origin=Origin.DRIVEN, declared_by="file", by=name, was=row.origin)
+        for row, driver, name in zip(prepared.origins, prepared.driver.tolist(), names, strict=True)
+    )
+
+
+def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(
@@ -154,7 +172,7 @@ def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray) -> Tracks
         heading=heading,
         velocity=states[..., 2:4].copy(),
         observed=on.copy(),
-        size=prepared.size,
+        size=size,
         kind=prepared.kind,
         ids=prepared.ids,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from giveway.study.exclusions import RuleResult, apply_exclusions, rater_quality
 from giveway.study.export import check_answers, long_answers, rater_table
 from giveway.study.integrity import check_rows
 from giveway.study.monitor import ratings_of
+from giveway.study.simulated import is_simulated
 from giveway.study.workspace import Study, declared_fingerprint
 
 DRAWS = 2000
@@ -92,6 +93,8 @@ class Analysis:
         reference: condition that others are compared with.
         everybody: all raters with answers.
         kept: after exclusions; None if nobody is left.
+        simulated: the raters are simulated.
+        origins: condition to what moved its rated vehicles.
     """
 
     by_step: dict[str, int]
@@ -101,6 +104,8 @@ class Analysis:
     reference: str
     everybody: Results
     kept: Results | None
+    simulated: bool = False
+    origins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) -> Analysis:
@@ -139,15 +144,17 @@ def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) 
         reference=reference,
         everybody=_results(study, long, reference, draws, with_model),
         kept=None if kept.is_empty() else _results(study, kept, reference, draws, with_model),
+        simulated=is_simulated(study),
+        origins=study.origins,
     )
 
 
 def reference_condition(study: Study) -> str:
-    """Recorded traffic, else the first condition that is not broken."""
+    """The declared reference, else the first condition that is not broken."""
     names = list(dict.fromkeys(clip.condition for clip in study.clips if clip.role == "main" and not clip.broken))
     if not names:
         raise UsageError("the study has no condition but broken motion", where=study.folder)
-    return study.recorded if study.recorded in names else names[0]
+    return study.reference if study.reference in names else names[0]
 
 
 def _results(study: Study, long: pl.DataFrame, reference: str, draws: int, with_model: bool) -> Results:

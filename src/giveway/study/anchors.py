@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
 
 JUMPS = 3
@@ -58,6 +59,11 @@ BROKEN_MOTIONS: dict[str, Callable[[Tracks, int, np.random.Generator], Tracks]] 
     "slide": sideways_slide,
 }
 """Name, part of the condition, to the function that breaks a clip."""
+
+
+def broken_origins(origins: tuple[RowOrigin, ...], row: int, kind: str) -> tuple[RowOrigin, ...]:
+    """Origins of a clip after one row was broken; it keeps what it was."""
+    return tuple(o.becomes(Origin.BROKEN, kind) if i == row else o for i, o in enumerate(origins))
 
 
 def _displaced(tracks: Tracks, row: int, offset: FloatArray) -> Tracks:

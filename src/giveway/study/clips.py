@@ -13,6 +13,7 @@ from giveway.core import grid
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.frames import wrap_angle
 from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
 from giveway.reports.player.document import replay_document
@@ -27,10 +28,17 @@ ClipDocument = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipScene:
-    """A window, resampled: row 0 is the ego, row 1 the rated vehicle."""
+    """A window, resampled: row 0 is the ego, row 1 the rated vehicle.
+
+    Attributes:
+        tracks: who is shown.
+        road: map around them.
+        origins: (A,) what moved each of them.
+    """
 
     tracks: Tracks
     road: LaneMap | None
+    origins: tuple[RowOrigin, ...] = ()
 
 
 def cut(scene: Scene, window: Window, style: ClipStyle) -> ClipScene:
@@ -58,7 +66,8 @@ def cut(scene: Scene, window: Window, style: ClipStyle) -> ClipScene:
     keep[:2] = True
     shown = resampled.select(keep)
     road = None if scene.road is None else _crop(_relative(scene.road, origin), shown.xy[0], reach)
-    return ClipScene(tracks=shown, road=road)
+    origins = tuple(scene.origins[row] for row, kept in zip(order, keep.tolist(), strict=True) if kept)
+    return ClipScene(tracks=shown, road=road, origins=origins)
 
 
 def clip_document(clip: ClipScene, style: ClipStyle, labels: tuple[str, str] = ("Ego", "Rated car")) -> ClipDocument:

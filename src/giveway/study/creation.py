@@ -10,12 +10,14 @@ from pathlib import Path
 
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.files import write_atomically
+from giveway.core.origins import WORDS, Origin, RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.seeds import stream
-from giveway.study.anchors import BROKEN_MOTIONS
+from giveway.study.anchors import BROKEN_MOTIONS, broken_origins
 from giveway.study.clips import ClipScene, clip_document, clip_id, cut, encode_document
-from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, recorded_among, write_design
-from giveway.study.manifest import CLIP_FOLDER, Clip, ClipRole, write_manifest
+from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, write_design
+from giveway.study.log_sources import UNKNOWN_ORIGIN
+from giveway.study.manifest import CLIP_FOLDER, UNKNOWN, Clip, ClipRole, write_manifest
 from giveway.study.orders import order_for_slot
 from giveway.study.secrets import load_key
 from giveway.study.sources import Source
@@ -37,7 +39,7 @@ class Plan:
         num_clips: main clips, anchors included.
         num_anchors: clips with broken motion among them.
         recorded: condition with recorded traffic, which provides anchors and practice clips and is the reference of the
-            analysis; None guesses by name.
+            analysis; None takes the first one whose traffic is.
         video: also write MP4 files.
     """
 
@@ -96,7 +98,7 @@ def create_study(
         raise UsageError("the study folder is not empty", where=folder, found=found, hint="choose a new folder")
     recorded = _recorded(sources, plan.recorded)
     provider = next((source for source in sources if source.condition == recorded), sources[0])
-    design = design.model_copy(update={"recorded": recorded or False})
+    design = design.model_copy(update={"recorded": recorded or False, "reference": provider.condition})
     shares = _shares(len(sources), plan)
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -109,6 +111,7 @@ def create_study(
             extra = plan.num_anchors + design.order.practice_clips if source is provider else 0
             shop.make(source, count, extra)
         clips = list(shop.made.values())
+        _check_signature(design, clips)
         write_manifest(work, clips)
         write_design(work, design)
         load_key(work)
@@ -119,7 +122,12 @@ def create_study(
     if recorded is None:
         warnings.append(
             f"no condition is recorded traffic, so {provider.condition!r} provides broken and practice clips and is "
-            "what the others are compared with: give --recorded CONDITION if one of them is"
+            "what the others are compared with"
+        )
+    if any(clip.declared_by == "assumed" for clip in clips):
+        warnings.append(
+            "nothing says where the recordings come from, so no text calls them real traffic: give --origin recorded "
+            "if you know that they are"
         )
     return Creation(folder=folder, clips=tuple(clips), warnings=tuple(warnings))
 
@@ -152,7 +160,8 @@ class _Workshop:
             if role == "main" or (n - self.plan.num_anchors) % 2 == 1:  # practice: ordinary and broken in turn
                 name = list(BROKEN_MOTIONS)[n % len(BROKEN_MOTIONS)]
                 broken = BROKEN_MOTIONS[name](clip.tracks, 1, stream(self.design.order.seed, "anchor", n))
-                self.add(one, replace(clip, tracks=broken), ANCHOR_PREFIX + name, role)
+                spoilt = replace(clip, tracks=broken, origins=broken_origins(clip.origins, 1, name))
+                self.add(one, spoilt, ANCHOR_PREFIX + name, role)
             else:
                 self.add(one, clip, source.condition, role)
 
@@ -170,6 +179,8 @@ class _Workshop:
             from giveway.study.video import write_video
 
             write_video(document, self.folder / f"{name}.mp4")
+        rows = clip.origins if self.design.origin is None else tuple(row.signed() for row in clip.origins)
+        unknown = bool(one.scene.attributes.get(UNKNOWN_ORIGIN)) and rows[1].origin is not Origin.BROKEN
         self.made[name] = Clip(
             clip=name,
             condition=condition,
@@ -178,7 +189,10 @@ class _Workshop:
             duration_s=self.design.clips.duration_s,
             broken=condition.startswith(ANCHOR_PREFIX),
             video=self.plan.video,
-            source=_origin(one),
+            source={**_origin(one), **_details(rows[1])},
+            origin=UNKNOWN if unknown else rows[1].origin,
+            origins=tuple(UNKNOWN if one.scene.attributes.get(UNKNOWN_ORIGIN) else row.origin for row in rows),
+            declared_by="" if unknown else rows[1].declared_by,
         )
         self.progress(len(self.made), self.plan.num_clips + self.design.order.practice_clips, condition)
 
@@ -191,13 +205,40 @@ def _move(work: Path, folder: Path) -> None:
 
 
 def _recorded(sources: Sequence[Source], wanted: str | None) -> str | None:
+    """The condition with recorded traffic, by its origin and never by its name."""
     conditions = [source.condition for source in sources]
-    if wanted is not None and wanted not in conditions:
+    if wanted is None:
+        return next((source.condition for source in sources if source.origin() is Origin.RECORDED), None)
+    if wanted not in conditions:
         raise UsageError(
             f"there is no condition {wanted!r} to take recorded traffic from",
             found=f"conditions: {', '.join(conditions)}",
         )
-    return wanted or recorded_among(conditions)
+    origin = sources[conditions.index(wanted)].origin()
+    if origin is not None and origin is not Origin.RECORDED:
+        raise UsageError(
+            f"condition {wanted!r} is not recorded traffic",
+            where="--recorded",
+            found=f"its traffic is {origin} ({WORDS[origin]})",
+            hint="leave --recorded out: the first condition is then what the others are compared with",
+        )
+    return wanted
+
+
+def _check_signature(design: StudyDesign, clips: Sequence[Clip]) -> None:
+    """Refuse the word that traffic was recorded where no traffic could have been."""
+    if design.origin is not None and not any(clip.declared_by == "user" for clip in clips):
+        raise UsageError(
+            "none of this traffic can be declared recorded",
+            where="--origin recorded",
+            found=f"origins: {', '.join(sorted({str(clip.origin) for clip in clips}))}",
+            hint="only recordings that nobody marked as something else can",
+        )
+
+
+def _details(row: RowOrigin) -> dict[str, str]:
+    """Driver, method or damage of the rated vehicle, and what it was before."""
+    return {name: value for name, value in row.to_plain().items() if name in ("by", "was")}
 
 
 def _shares(num_sources: int, plan: Plan) -> list[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +24,6 @@ MAX_CLIPS_PER_RATER = 40
 MAX_MINUTES = 20.0
 
 QUESTION = "How realistic is the surrounding vehicle's trajectory?"
-RECORDED_NAMES = ("recorded", "human", "real", "recordings")
 """Names by which recorded traffic is known where nobody says which condition it is, most telling first."""
 OPTIONS = ("Very unrealistic", "Slightly unrealistic", "Neutral", "Slightly realistic", "Very realistic")
 
@@ -143,8 +141,11 @@ class StudyDesign(Section):
         question: asked about every clip.
         options: answers from lowest to highest, coded 1 .. k.
         realistic_from: ratings from here on count as realistic in the plain summary.
-        recorded: condition with recorded traffic, which the others are compared with; ``false`` if there is none.
-            Studies without the key are older, and their recorded traffic is known by its name.
+        recorded: condition with recorded traffic; ``false`` if there is none. Studies without the key are older, and
+            nobody knows.
+        reference: condition which the others are compared with and which provided broken and practice clips; the
+            recorded one, or the first one, without the key.
+        origin: ``recorded`` is the researcher's word that files which nobody marked were recorded in real traffic.
         language: of the texts; a file ``texts.<language>.toml`` in the study folder overrides single texts.
     """
 
@@ -155,6 +156,8 @@ class StudyDesign(Section):
     options: Annotated[tuple[ShortText, ...], Field(min_length=2, max_length=11)] = OPTIONS
     realistic_from: Annotated[int, Field(ge=1)] = 4
     recorded: ShortText | Literal[False] | None = None
+    reference: ShortText | None = None
+    origin: Literal["recorded"] | None = None
     language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?$")] = "en"
     clips: ClipStyle = ClipStyle()
     order: OrderRules = OrderRules()
@@ -186,8 +189,9 @@ class StudyDesign(Section):
     def fingerprint(self) -> str:
         """Start of the SHA-256 of the declaration; the same for the same content."""
         content = self.model_dump(mode="json")
-        if self.recorded is None:  # as before the key existed
-            del content["recorded"]
+        for name in ("recorded", "reference", "origin"):  # as before the keys existed
+            if content[name] is None:
+                del content[name]
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -248,12 +252,6 @@ def _toml(value: Any) -> str:
         return "false"
     # JSON strings, numbers, booleans and arrays of strings are valid TOML; a DEL must be escaped by hand.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def recorded_among(conditions: Iterable[str]) -> str | None:
-    """The condition that is recorded traffic by its name."""
-    known = set(conditions)
-    return next((name for name in RECORDED_NAMES if name in known), None)
 
 
 def study_id_from(name: str) -> str:

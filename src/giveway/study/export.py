@@ -15,6 +15,7 @@ from sqlalchemy import select
 from giveway import __version__
 from giveway.core.files import write_atomically, write_text
 from giveway.study.integrity import check_rows
+from giveway.study.simulated import is_simulated
 from giveway.study.tables import answers, assignments, raters
 from giveway.study.workspace import Study, declared_fingerprint
 
@@ -32,6 +33,7 @@ LONG_SCHEMA: dict[str, Any] = {
     "visible_ms": pl.Int64,
     "ts_utc": pl.String,
     "app_version": pl.String,
+    "simulated": pl.Boolean,
 }
 CHECK_SCHEMA: dict[str, Any] = {
     "rater": pl.String,
@@ -39,6 +41,7 @@ CHECK_SCHEMA: dict[str, Any] = {
     "expected": pl.Int64,
     "rating": pl.Int64,
     "passed": pl.Boolean,
+    "simulated": pl.Boolean,
 }
 RATER_SCHEMA: dict[str, Any] = {
     "rater": pl.String,
@@ -54,12 +57,14 @@ RATER_SCHEMA: dict[str, Any] = {
     "num_items": pl.Int64,
     "num_answers": pl.Int64,
     "comment": pl.String,
+    "simulated": pl.Boolean,
 }
 
 
 def long_answers(study: Study) -> pl.DataFrame:
     """One row per answer to a clip, in the order of raters and positions."""
     condition = {clip.clip: clip.condition for clip in study.clips}
+    simulated = is_simulated(study)
     rows = [
         (
             study.design.id,
@@ -75,6 +80,7 @@ def long_answers(study: Study) -> pl.DataFrame:
             row.visible_ms,
             row.ts_utc,
             row.app_version,
+            simulated,
         )
         for row in _answered(study, "clip")
     ]
@@ -83,8 +89,9 @@ def long_answers(study: Study) -> pl.DataFrame:
 
 def check_answers(study: Study) -> pl.DataFrame:
     """One row per answer to an instructed-response item."""
+    simulated = is_simulated(study)
     rows = [
-        (row.code, row.position, row.expected, row.rating, row.expected == row.rating)
+        (row.code, row.position, row.expected, row.rating, row.expected == row.rating, simulated)
         for row in _answered(study, "check")
     ]
     return pl.DataFrame(rows, schema=CHECK_SCHEMA, orient="row")
@@ -111,7 +118,7 @@ def rater_table(study: Study) -> pl.DataFrame:
         people = connection.execute(select(raters).order_by(raters.c.id)).all()
         items = connection.execute(select(assignments.c.rater_id)).scalars().all()
         given = connection.execute(select(answers.c.rater_id)).scalars().all()
-    num_items, num_answers = _count(items), _count(given)
+    num_items, num_answers, simulated = _count(items), _count(given), is_simulated(study)
     rows = [
         (
             p.code,
@@ -127,6 +134,7 @@ def rater_table(study: Study) -> pl.DataFrame:
             num_items.get(p.id, 0),
             num_answers.get(p.id, 0),
             harmless_cell(p.comment),
+            simulated,
         )
         for p in people
     ]
@@ -170,6 +178,8 @@ def code_book(study: Study) -> dict[str, Any]:
     """What every column means, and everything needed to interpret the numbers."""
     design = study.design
     return {
+        "simulated": is_simulated(study),
+        "origin": study.origins,
         "study": design.model_dump(mode="json"),
         "design_fingerprint": {"declared": declared_fingerprint(study), "now": design.fingerprint},
         "app_version": __version__,
@@ -196,6 +206,7 @@ def code_book(study: Study) -> dict[str, Any]:
             "visible_ms": "time during which the page was visible [ms]",
             "ts_utc": "when the server took the answer",
             "app_version": "version of giveway that took it",
+            "simulated": "true if all raters are simulated: the answers then say nothing about anybody's opinion",
         },
         "clips": [
             {
@@ -206,6 +217,9 @@ def code_book(study: Study) -> dict[str, Any]:
                 "broken": clip.broken,
                 "duration_s": clip.duration_s,
                 "source": clip.source,
+                "origin": clip.origin,
+                "origins": list(clip.origins),
+                "declared_by": clip.declared_by,
             }
             for clip in study.clips
         ],

@@ -1,8 +1,8 @@
 """Drive logs as material for clips: every log shows what was simulated and, beside it, what people did.
 
 Below a folder of logs (``logs/<predictor>/<case>-<key>/``, as ``giveway drive run`` writes them) the name of the folder
-that holds a log is its condition. The recorded drivers of the same cases become the condition ``recorded``, each case
-once.
+that holds a log is its condition. The recorded drivers of the same cases become a condition of their own, each case
+once, which is called what its traffic is: ``recorded`` only if it was.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from giveway.core.checked import read_bytes
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import Origin, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role
@@ -22,6 +24,8 @@ from giveway.sim.logs import DriveLog
 RoadOf = Callable[[Case], LaneMap | None]
 SceneReader = Callable[[], Iterator[Scene]]
 HEAD_BYTES = 200
+UNKNOWN_ORIGIN = "origin_is_unknown"
+"""Attribute of scenes from logs of earlier releases, which do not say what moved their rows."""
 
 
 def drive_logs(folder: Path) -> list[Path]:
@@ -52,7 +56,13 @@ def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]
     if not tracks.observed[log.ego].any():
         return  # nobody was recorded in a generated case
     case = log.case
-    attributes: dict[str, str] = {"ego": str(tracks.ids[log.ego]), "situation": case.id}
+    attributes: dict[str, Any] = {"ego": str(tracks.ids[log.ego]), "situation": case.id}
+    rows = log.recorded_origins if recorded else log.origins
+    if not rows:
+        attributes[UNKNOWN_ORIGIN] = True
+    shown = [row for i, row in enumerate(rows) if tracks.observed[i].any()]
+    worst = sorted_origins(shown)[-1:] or [Origin.RECORDED]
+    assumed = any(row.is_assumed for row in shown)
     rated = _rated(log, tracks)
     if rated is not None:
         attributes["rated"] = rated
@@ -60,8 +70,14 @@ def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]
         tracks=tracks,
         road=road_of(case),
         location=case.site,
-        provenance=Provenance(dataset=case.dataset, recording=case.recording),
+        provenance=Provenance(
+            dataset=case.dataset,
+            recording=case.recording,
+            origin=Origin(worst[0]),
+            declared_by="assumed" if assumed or not rows else "file",
+        ),
         attributes=attributes,
+        rows=rows,
     )
 
 

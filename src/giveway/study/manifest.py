@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from giveway.core.checked import Expect, known_sha256, open_document, read_bytes, read_json, sha256_of_file
 from giveway.core.errors import StoreError
+from giveway.core.origins import DeclaredBy, Origin
 from giveway.core.sealed_files import write_document
 from giveway.study.clips import clip_id
 from giveway.study.orders import Stimulus
@@ -23,6 +24,8 @@ CLIP_BYTES = 64 << 20
 MANIFEST = Expect(error=StoreError, what="the list of clips", hint="restore clips.json, or create the study again")
 CLIP = Expect(error=StoreError, what="a clip of the study", hint="restore the file, or create the study again")
 CLIP_ID = re.compile(r"^[0-9a-f]{24}$")
+
+UNKNOWN: Literal["unknown"] = "unknown"
 
 ClipRole = Literal["main", "practice"]
 
@@ -39,6 +42,9 @@ class Clip(BaseModel):
         broken: lower anchor: motion that was broken on purpose.
         video: whether an MP4 file exists beside the canvas document.
         source: where it came from, for the researcher.
+        origin: what moved the rated vehicle; ``unknown`` in studies and logs of earlier releases.
+        origins: of all vehicles shown, ego first.
+        declared_by: who says so, see :mod:`giveway.core.origins`; empty if the origin is unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,6 +57,9 @@ class Clip(BaseModel):
     broken: bool = False
     video: bool = False
     source: dict[str, str | float | int] = {}
+    origin: Origin | Literal["unknown"] = UNKNOWN
+    origins: tuple[Origin | Literal["unknown"], ...] = ()
+    declared_by: DeclaredBy | Literal[""] = ""
 
     @property
     def stimulus(self) -> Stimulus:
@@ -61,7 +70,7 @@ class Clip(BaseModel):
 def write_manifest(folder: Path, clips: list[Clip]) -> None:
     """Write ``clips.json`` atomically, sealed, with the digests of the videos; drawings are named after theirs."""
     videos = {clip.clip: sha256_of_file(folder / CLIP_FOLDER / f"{clip.clip}.mp4") for clip in clips if clip.video}
-    document = {"format": FORMAT, "videos": videos, "clips": [clip.model_dump() for clip in clips]}
+    document = {"format": FORMAT, "videos": videos, "clips": [clip.model_dump(mode="json") for clip in clips]}
     write_document(folder / MANIFEST_FILE, document, indent=1)
 
 

@@ -33,6 +33,7 @@ from giveway.study.participation import (
     record_playback,
     start_rating,
 )
+from giveway.study.simulated import PREFIX, mark_simulated
 from giveway.study.workspace import Study, open_study, utc_now
 
 RECORDED_QUALITY, OTHER_QUALITY, BROKEN_QUALITY = 1.5, 0.5, -2.5
@@ -59,6 +60,7 @@ def rehearse(folder: Path, out: Path, *, num_raters: int, seed: int = 0) -> Stud
     try:
         shutil.copytree(folder, out, ignore=shutil.ignore_patterns("study.sqlite*", "report.html"))
         study = open_study(out)
+        mark_simulated(study)
         _answer(study, num_raters, stream(seed, "rehearsal"))
     except BaseException:
         if study is not None:
@@ -89,7 +91,7 @@ def _answer(study: Study, num_raters: int, rng: np.random.Generator) -> None:
 def _quality(study: Study, clip: Clip) -> float:
     if clip.broken:
         return BROKEN_QUALITY
-    return RECORDED_QUALITY if clip.condition == study.recorded else OTHER_QUALITY
+    return RECORDED_QUALITY if clip.condition == study.reference else OTHER_QUALITY
 
 
 def enroll(study: Study, *, invite: str | None = None) -> Rater:
@@ -132,7 +134,7 @@ def answer_all(
             played_ms=rt_ms // 2,
             visible_ms=rt_ms,
             ts_utc=utc_now(),
-            app_version=f"simulated {__version__}",
+            app_version=f"{PREFIX}{__version__}",
         )
         for item in items[:limit]
     ]

@@ -7,8 +7,10 @@ import math
 from collections.abc import Sequence
 
 from giveway import __version__
+from giveway.core.origins import banner
 from giveway.stats.agreement_summary import AgreementSummary
 from giveway.study.analysis import Analysis, ConditionSummary, Estimate, Results
+from giveway.study.simulated import BANNER
 from giveway.study.workspace import Study, utc_now
 
 COLORS = ("#b35806", "#f1a340", "#c9ccd0", "#998ec3", "#542788")
@@ -42,7 +44,10 @@ METHODS = (
 
 def text_report(analysis: Analysis) -> str:
     """The main tables for a terminal."""
-    lines = ["raters by step: " + ", ".join(f"{step} {n}" for step, n in analysis.by_step.items())]
+    lines = [
+        *said_first(analysis),
+        "raters by step: " + ", ".join(f"{step} {n}" for step, n in analysis.by_step.items()),
+    ]
     if analysis.design_changed:
         lines.append("warning: study.toml was changed after the study was opened")
     lines += ["", *_align(_exclusion_rows(analysis))]
@@ -59,11 +64,24 @@ def text_report(analysis: Analysis) -> str:
     return "\n".join(lines)
 
 
+def said_first(analysis: Analysis) -> list[str]:
+    """What has to be known before any number: who rated, and what was shown where it was not recorded traffic."""
+    shown = dict.fromkeys(origin for origins in analysis.origins.values() for origin in origins)
+    said = banner("what raters saw", shown) if analysis.origins else ""
+    by_condition = "; ".join(f"{name}: {', '.join(origins)}" for name, origins in analysis.origins.items())
+    return [
+        *([BANNER] if analysis.simulated else []),
+        *([f"{said} Origin of the rated vehicle by condition: {by_condition}."] if said else []),
+    ]
+
+
 def html_report(study: Study, analysis: Analysis) -> str:
     """A self-contained page."""
     design = study.design
+    heading = f"{'Simulated raters: ' if analysis.simulated else ''}{design.title}"
     parts = [
-        f"<h1>{html.escape(design.title)}</h1>",
+        f"<h1>{html.escape(heading)}</h1>",
+        *(f'<p class="warn">{html.escape(text)}</p>' for text in said_first(analysis)),
         f'<p class="note">Study {html.escape(design.id)}, declaration {design.fingerprint}, giveway {__version__}, '
         f"{utc_now()[:16].replace('T', ' ')} UTC. Question: {html.escape(design.question)}</p>",
     ]
@@ -86,7 +104,7 @@ def html_report(study: Study, analysis: Analysis) -> str:
                     f'<p class="note">Landis and Koch would say “{summary.band}”. Notes: {html.escape(notes)}.</p>'
                 )
     parts.append(f'<p class="note">{METHODS}</p>')
-    title = f"<title>{html.escape(design.title)}</title><style>{STYLE}</style></head>"
+    title = f"<title>{html.escape(heading)}</title><style>{STYLE}</style></head>"
     return f"{HEAD}{title}<body>{''.join(parts)}</body></html>\n"
 
 

@@ -12,13 +12,15 @@ import numpy as np
 from giveway.core.errors import DatasetLayoutError
 from giveway.core.maps.lanelet2 import read_lanelet2
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import Origin
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Dataset, Recording
 from giveway.sim.cases import Case
-from giveway.study.log_sources import RoadOf, drive_logs, recorded_readers, simulated_readers
+from giveway.study.log_sources import UNKNOWN_ORIGIN, RoadOf, drive_logs, recorded_readers, simulated_readers
 
-WHOLE_FOLDER_CONDITION = "recorded"
+UNKNOWN_CONDITION = "reference"
+"""Traffic of which nobody knows the origin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Source:
     """All recordings of one condition.
 
     Attributes:
-        condition: name of the folder, or ``"recorded"`` if the folder given is itself a data root.
+        condition: name of the folder, or the origin of its traffic if the folder given is itself a data root.
         folder: where they lie.
         readers: one function per recording that reads its scenes.
     """
@@ -34,6 +36,17 @@ class Source:
     condition: str
     folder: Path
     readers: tuple[Callable[[], Iterator[Scene]], ...]
+
+    def origin(self) -> Origin | None:
+        """Of its first scene; None if there is none or nobody knows."""
+        for read in self.readers:
+            for scene in read():
+                return None if scene.attributes.get(UNKNOWN_ORIGIN) else scene.provenance.origin
+        return None
+
+    def called_by_origin(self) -> Source:
+        """The same source under the name of what its traffic is."""
+        return replace(self, condition=str(self.origin() or UNKNOWN_CONDITION))
 
     def scenes(self, rng: np.random.Generator) -> Iterator[Scene]:
         """Scenes of all recordings, recordings in random order; read when asked for."""
@@ -51,7 +64,8 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
 
     Args:
         folder: a data root of any registered dataset; or a folder with drive logs, which give one condition per folder
-            that holds logs, and ``recorded``; or a folder whose subfolders are such roots, one per condition.
+            that holds logs, and one for the recorded drivers; or a folder whose subfolders are such roots, one per
+            condition.
         road_of: where the map of a drive log comes from, since logs hold none.
 
     Raises:
@@ -68,10 +82,10 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
         Source(condition=child.name, folder=child, readers=simulated_readers(found, road_of))
         for child, found in logs.items()
     ]
-    whole = _source(folder, WHOLE_FOLDER_CONDITION)
+    whole = _source(folder, UNKNOWN_CONDITION)
     # A data root may have subfolders that are roots themselves (sites); then the folder as a whole is one condition.
     if whole is not None and len(whole.readers) >= sum(len(s.readers) for s in sources):
-        return [whole]
+        return [whole.called_by_origin()]
     if not sources:
         raise DatasetLayoutError(
             "no logs or recordings found",
@@ -91,12 +105,9 @@ def _log_sources(logs: list[Path], folder: Path, road_of: RoadOf) -> list[Source
         Source(condition=name, folder=folder, readers=simulated_readers(found, road_of))
         for name, found in sorted(conditions.items())
     ]
-    if WHOLE_FOLDER_CONDITION in conditions:
-        return sources
-    return [
-        Source(condition=WHOLE_FOLDER_CONDITION, folder=folder, readers=recorded_readers(logs, road_of)),
-        *sources,
-    ]
+    recorded = Source(condition=UNKNOWN_CONDITION, folder=folder, readers=recorded_readers(logs, road_of))
+    named = recorded.called_by_origin()
+    return sources if named.condition in conditions else [named, *sources]
 
 
 def _source(folder: Path, condition: str) -> Source | None:

@@ -131,4 +131,12 @@ external_ids = Table(
 )
 """Encrypted identifiers of the recruiting platform; see :mod:`giveway.study.secrets`."""
 
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(64), nullable=False),
+)
+"""Facts that hold for good; triggers refuse to change or remove one."""
+
 Index("ix_raters_step", raters.c.step)

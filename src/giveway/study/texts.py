@@ -9,9 +9,40 @@ from pathlib import Path
 
 from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, UnknownNameError
+from giveway.core.origins import Origin
 
 Texts = Mapping[str, str]
 MAX_TEXT = 20_000
+
+
+FEEDBACK = {
+    Origin.RECORDED: "recorded",
+    Origin.SYNTHETIC: "synthetic",
+    Origin.DRIVEN: "driven",
+    Origin.GENERATED: "generated",
+    Origin.BROKEN: "broken",
+}
+"""Origin of the rated vehicle to the end of the key ``practice_feedback_...`` of what raters are told about it."""
+
+
+def feedback_of(origin: str, declared_by: str, *, is_broken: bool, is_declared: bool) -> str:
+    """Which feedback a practice clip gets.
+
+    Traffic that nobody vouches for is not called real. In studies of earlier releases the origin is unknown; a
+    condition that their researchers declared to be recorded is said to be declared so.
+
+    Args:
+        origin: of the rated vehicle, or ``unknown``.
+        declared_by: who says so.
+        is_broken: the clip was broken on purpose, which earlier releases kept as well.
+        is_declared: the study file declares its condition to be recorded.
+    """
+    if is_broken:
+        return FEEDBACK[Origin.BROKEN]
+    if origin not in set(Origin):
+        return "declared" if is_declared else "other"
+    known = Origin(origin)
+    return "other" if known is Origin.RECORDED and declared_by == "assumed" else FEEDBACK[known]
 
 
 def bundled_texts() -> dict[str, str]:

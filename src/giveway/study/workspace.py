@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from giveway.core.errors import StoreError, UnknownNameError
 from giveway.study.database import database_url, open_database
-from giveway.study.design import STUDY_FILE, StudyDesign, read_design, recorded_among
+from giveway.study.design import STUDY_FILE, StudyDesign, read_design
 from giveway.study.integrity import check_rows, row_mac, seal_old_rows
 from giveway.study.manifest import Clip, read_manifest
 from giveway.study.orders import OrderPlan, Stimulus
@@ -62,10 +62,22 @@ class Study:
 
     @property
     def recorded(self) -> str | None:
-        """Condition with recorded traffic: the declared one, in older studies known by its name."""
-        if self.design.recorded is None:
-            return recorded_among(clip.condition for clip in self.clips)
+        """Condition that is declared to be recorded traffic."""
         return self.design.recorded or None
+
+    @property
+    def reference(self) -> str | None:
+        """Condition which the others are compared with, if one is declared."""
+        return self.design.reference or self.recorded
+
+    @property
+    def origins(self) -> dict[str, list[str]]:
+        """Condition to the origins of its rated vehicles, main clips only."""
+        found: dict[str, list[str]] = {}
+        for clip in self.clips:
+            if clip.role == "main" and clip.origin not in found.setdefault(clip.condition, []):
+                found[clip.condition].append(str(clip.origin))
+        return found
 
     @property
     def plan(self) -> OrderPlan:
@@ -86,8 +98,9 @@ def open_study(folder: Path, *, url: str | None = None) -> Study:
     """
     design, clips = read_design(folder), tuple(read_manifest(folder))
     conditions = {clip.condition for clip in clips}
-    if design.recorded and design.recorded not in conditions:
-        raise UnknownNameError("condition", design.recorded, conditions, where=f"{folder / STUDY_FILE}, recorded")
+    for key, name in (("recorded", design.recorded), ("reference", design.reference)):
+        if isinstance(name, str) and name not in conditions:
+            raise UnknownNameError("condition", name, conditions, where=f"{folder / STUDY_FILE}, {key}")
     study = Study(
         folder=folder,
         design=design,

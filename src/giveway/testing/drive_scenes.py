@@ -10,6 +10,7 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.sim.cases import Car, Case, Role
@@ -60,7 +61,13 @@ def scene_of(cars: Sequence[DrivenCar], *, duration_s: float = 20.0, road: LaneM
         ),
         road=road,
         location="crossing",
-        provenance=Provenance(dataset="testing", recording="crossing", files={"tracks.csv": HASH}),
+        provenance=Provenance(
+            dataset="testing",
+            recording="crossing",
+            files={"tracks.csv": HASH},
+            origin=Origin.SYNTHETIC,
+            declared_by="file",
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError
 from giveway.core.frames import Pose
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import Origin
 from giveway.core.polylines import Polyline, polyline
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
@@ -125,7 +126,7 @@ def world(
         tracks=tracks_of(*movers, duration_s=duration_s, dt_s=dt_s),
         road=road,
         location=name,
-        provenance=Provenance(dataset="synthetic", recording=name),
+        provenance=Provenance(dataset="synthetic", recording=name, origin=Origin.SYNTHETIC, declared_by="file"),
     )
 
 

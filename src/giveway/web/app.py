@@ -18,6 +18,7 @@ from giveway import __version__
 from giveway.reports.player.page import static_text
 from giveway.study.answer_writer import AnswerWriter
 from giveway.study.manifest import check_clips
+from giveway.study.simulated import is_marked
 from giveway.study.workspace import Study
 from giveway.web.context import RefusedError, WebContext, page_environment
 from giveway.web.rater_api import rater_api
@@ -50,6 +51,7 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
         logins=RateLimiter(per_second=limits.logins_per_minute / 60, burst=limits.logins_per_minute),
         requests=RateLimiter(per_second=limits.answers_per_second, burst=100),
         pages=page_environment({"language": study.design.language}),
+        simulated=is_marked(study),
     )
 
     @asynccontextmanager

@@ -55,6 +55,7 @@ class WebContext:
     logins: RateLimiter
     requests: RateLimiter
     pages: Environment
+    simulated: bool = False
     rater_ids: OrderedDict[str, int] = field(default_factory=lambda: OrderedDict[str, int]())
 
     def text(self, key: str, **values: object) -> str:
@@ -69,6 +70,7 @@ class WebContext:
             design=self.study.design,
             form_token=self.cookies.form_token(visit),
             version=__version__,
+            simulated=self.simulated,
             **values,
         )
         response = HTMLResponse(content, status_code=status)

@@ -23,6 +23,7 @@ from giveway.reports.player.document import replay_document
 from giveway.study.answer_writer import Answer, NotSavedError, Outcome
 from giveway.study.manifest import CLIP_FOLDER, Clip, check_video, read_drawing
 from giveway.study.participation import Rater, assigned_items, finish_rating, playback_number
+from giveway.study.texts import feedback_of
 from giveway.study.workspace import utc_now
 from giveway.web.context import STEP_PAGES, WebContext
 
@@ -139,10 +140,10 @@ def rater_api(web: WebContext) -> APIRouter:
     clips = study.by_id()
     drawings = Drawings(study.folder)
     num_options = len(study.design.options)
-    recorded = study.recorded
 
     def feedback(clip: Clip) -> str:
-        return "broken" if clip.broken else "recorded" if clip.condition == recorded else "other"
+        declared = clip.condition == study.recorded
+        return feedback_of(clip.origin, clip.declared_by, is_broken=clip.broken, is_declared=declared)
 
     @router.post(
         "/api/answers",

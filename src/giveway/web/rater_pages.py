@@ -162,7 +162,10 @@ def rater_pages(web: WebContext) -> APIRouter:
     @router.get("/done")
     def done(request: Request) -> Response:
         rater = web.at_step(request, "done")
-        return rater if isinstance(rater, Response) else web.page(request, "done.html", code=rater.completion_code)
+        if isinstance(rater, Response):
+            return rater
+        real = any(clip.origin in ("recorded", "unknown") for clip in web.study.clips)
+        return web.page(request, "done.html", code=rater.completion_code, any_recorded=real)
 
     @router.get("/withdraw")
     def withdraw_page(request: Request) -> Response:

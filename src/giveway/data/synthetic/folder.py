@@ -13,9 +13,10 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.files import write_error
+from giveway.data.fingerprints import sha256_of_file
+from giveway.data.origins import LIST as RECORD
 
-RECORD = "synthetic.json"
-"""Names seed, parameters and every file that was written."""
+__all__ = ["RECORD", "ChosenFolder"]
 
 
 class ChosenFolder:
@@ -77,7 +78,8 @@ class ChosenFolder:
         files = sorted(p for p in staging.rglob("*") if p.is_file())
         names = [p.relative_to(staging).as_posix() for p in files]
         num_bytes = sum(p.stat().st_size for p in files)
-        _write_durably(staging / RECORD, json.dumps({**record, "files": names}, indent=2) + "\n")
+        digests = {name: sha256_of_file(staging / name) for name in names}
+        _write_durably(staging / RECORD, json.dumps({**record, "files": names, "sha256": digests}, indent=2) + "\n")
         staging.chmod(0o755)
         try:
             if self._target.is_dir() and any(self._target.iterdir()):

@@ -289,7 +289,8 @@ def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = F
         frame = store.read_samples(key)
         if frame is not None:
             name = failure_id(result, campaign.prefix)
-            yield Failure(id=name, result=result, tracks=tracks_of(frame), road=lanes, site=road.name)
+            tracks = tracks_of(frame)
+            yield Failure(id=name, result=result, tracks=tracks, road=lanes, site=road.name, method=campaign.label)
 
 
 def _read(store: Store, key: str) -> tuple[Cell, TestResult]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from giveway.core.files import write_text
 from giveway.core.maps.lanes import LaneMap
+from giveway.core.origins import Origin, RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
 from giveway.data.store import open_store, recording_folder, write_recording
@@ -49,6 +50,7 @@ class Failure:
         tracks: all cars, row 0 the ego.
         road: on which it happened.
         site: name of that road.
+        method: what moved the other cars, e.g. the label of the campaign.
     """
 
     id: str
@@ -56,6 +58,14 @@ class Failure:
     tracks: Tracks
     road: LaneMap | None = None
     site: str = ""
+    method: str = ""
+
+    @property
+    def origins(self) -> tuple[RowOrigin, ...]:
+        """(A,) the ego is driven by the program under test, the others are moved to provoke it."""
+        driven = RowOrigin(origin=Origin.DRIVEN, declared_by="file", by="ego under test")
+        generated = RowOrigin(origin=Origin.GENERATED, declared_by="file", by=self.method)
+        return tuple(driven if str(name) == EGO else generated for name in self.tracks.ids)
 
 
 def failure_id(result: TestResult, prefix: str) -> str:
@@ -80,6 +90,7 @@ def case_of(failure: Failure) -> Case:
         desired_speed_mps=max(float(result.scene.get("ego_desired_speed", 0.0)), 1.0),
         interest=5.0 if result.counts else 3.0,
         source=f"generated {failure.site}",
+        origin=Origin.GENERATED,
     )
 
 
@@ -95,7 +106,10 @@ def scene_of(failure: Failure) -> Scene:
             recording=failure.id,
             files={"tracks": tracks_hash(failure.tracks)},
             notes=("generated traffic",),
+            origin=Origin.GENERATED,
+            declared_by="file",
         ),
+        rows=failure.origins,
         attributes={"frame_rate_hz": 10.0, "ego": EGO, "rated": rated, "start_s": 0.0, "situation": failure.id},
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.files import write_text
+from giveway.core.origins import Origin, banner
 from giveway.core.scene import Provenance, Scene
 from giveway.generate.campaign.kept import stored_failures
 from giveway.generate.export.cases import EGO, Failure
@@ -16,6 +17,7 @@ from giveway.generate.report.summary import CampaignSummary, Reference
 from giveway.reports.player.document import Event, replay_document
 from giveway.reports.player.page import embed_json, static_text
 
+BANNER = banner("the traffic", [Origin.GENERATED])
 MEASURES = (
     ("tests", "tests", "{:.0f}"),
     ("violation_rate", "violation rate", "{:.3f}"),
@@ -93,6 +95,7 @@ def write_report(
 </head>
 <body>
 <h1>Generated traffic</h1>
+<p><strong>{html.escape(BANNER)}</strong></p>
 <p>Only failures that are the ego's fault <em>and</em> avoidable by a careful driver count.</p>
 {_table(summaries, MEASURES, "measure")}
 {_realism(summaries, reference)}
@@ -180,7 +183,8 @@ def _card(failure: Failure, number: int) -> str:
 def failure_document(failure: Failure) -> dict[str, Any]:
     """The replay of a failure: ego, the car it met, and how it ended."""
     tracks, result = failure.tracks, failure.result
-    scene = Scene(tracks=tracks, road=failure.road, provenance=Provenance(dataset="generated", recording=failure.id))
+    source = Provenance(dataset="generated", recording=failure.id, origin=Origin.GENERATED, declared_by="file")
+    scene = Scene(tracks=tracks, road=failure.road, provenance=source, rows=failure.origins)
     roles = {str(i): "other" for i in tracks.ids}
     if result.culprit:
         roles[result.culprit] = "rated"

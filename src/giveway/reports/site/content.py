@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from giveway.core.origins import banner
 
 Mark = Literal["", "best", "tied", "bad"]
 SectionFiles = Callable[[], Iterator[tuple[str, str | bytes]]]
@@ -57,6 +59,12 @@ class Paragraph:
 
     text: str
     warning: bool = False
+
+
+def origin_blocks(what: str, origins: Iterable[str]) -> list[Block]:
+    """The banner over anything that was not recorded; nothing over recordings."""
+    said = banner(what, origins)
+    return [Paragraph(text=said, warning=True)] if said else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

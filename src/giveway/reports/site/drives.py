@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import FileFormatError
 from giveway.reports.site.charts import Point, scatter
-from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, value_entry
+from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, origin_blocks, value_entry
 
 SUMMARY = "drive.json"
 SUMMARY_BYTES = 256 << 20
@@ -45,7 +45,10 @@ def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [*summary["predictors"], *([summary["humans"]] if summary.get("humans") else [])]
     scored = [row for row in rows if row.get("score") is not None]
     return [
-        (f"{row['name'].replace('_', ' ')}, score", f"{row['score']:.2f}, {row['n_col']} collisions")
+        (
+            f"{row['name'].replace('_', ' ')}, score",
+            f"{row['score']:.2f}, {row['n_col']} collisions{_failures(row)}",
+        )
         for row in sorted(scored, key=lambda row: -row["score"])
     ]
 
@@ -67,7 +70,7 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         "collisions",
         "at fault",
         "ADE [m]",
-        "failed cases",
+        "cases",
         "fallbacks",
         "latency [ms]",
     )
@@ -78,11 +81,13 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     planner = summary.get("planner") or {}
     cases = rows[0].get("cases") if rows else 0
     caption = (
-        f"{cases} cases, planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
+        f"{cases} cases; failed ones are {_failed_are(rows)}. "
+        f"Planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
         "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
         f"{str(summary.get('note', '')).capitalize()}."
     )
-    blocks: list[Block] = [
+    blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
+    blocks += [
         Table(
             title="Leaderboard",
             columns=columns,
@@ -114,7 +119,6 @@ def _further(rows: list[Any], names: list[str]) -> Table:
 def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ...]:
     low, high = (row.get("intervals") or {}).get("score") or (None, None)
     means = row.get("means", {})
-    failed = len(row.get("failed_cases") or {})
     return (
         Entry(text="" if rank is None else str(rank), order=math.nan if rank is None else float(rank)),
         Entry(text=row["name"]),
@@ -127,10 +131,26 @@ def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ..
         _count(row.get("n_col"), bad=True),
         _count(row.get("n_col_at_fault"), bad=True),
         value_entry(means.get("ade_m")),
-        _count(failed if rank is not None else None, bad=True),
+        _coverage(row),
         _count(row.get("fallbacks")),
         value_entry(row.get("latency_ms"), 1),
     )
+
+
+def _failed_are(rows: Sequence[Mapping[str, Any]]) -> str:
+    return str(rows[0].get("failed_are") or "scored with the worst values of the rest") if rows else "left out"
+
+
+def _failures(row: Mapping[str, Any]) -> str:
+    return f", {_coverage(row).text}" if row.get("failed") else ""
+
+
+def _coverage(row: Mapping[str, Any]) -> Entry:
+    """Over how many cases a row speaks; summaries of earlier releases only list the failed ones."""
+    cases = int(row.get("cases") or 0)
+    failed = int(row.get("failed") or len(row.get("failed_cases") or {}))
+    text = f"{cases - failed} of {cases} cases, {failed} failed" if failed else str(cases)
+    return Entry(text=text, order=float(cases - failed), mark="bad" if failed else "")
 
 
 def _count(value: int | None, *, bad: bool = False) -> Entry:
@@ -154,7 +174,8 @@ def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
 
 
 def _differences(summary: Mapping[str, Any]) -> list[Block]:
-    found = {f"{r['name']} − recorded humans": r.get("against_humans") for r in summary["predictors"]}
+    reference = (summary.get("humans") or {}).get("name", "recorded humans")
+    found = {f"{r['name']} − {reference}": r.get("against_humans") for r in summary["predictors"]}
     found |= {name.replace(" - ", " − "): terms for name, terms in (summary.get("differences") or {}).items()}
     rows = tuple(
         (

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from giveway.core.origins import Origin
 from giveway.reports.site.charts import SERIES, stacked_bars
-from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, value_entry
+from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, origin_blocks, value_entry
 
 HEADLINE = "avoidable_at_fault_rate"
 NOTE = "Only failures that are the ego's fault and that a careful driver would have avoided count."
@@ -25,7 +26,8 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
             compared with, or None.
     """
     campaigns, shared = _told_apart(document["campaigns"])
-    blocks: list[Block] = [Paragraph(text=f"{NOTE} All campaigns {shared}." if shared else NOTE)]
+    blocks: list[Block] = origin_blocks("the traffic", [Origin.GENERATED])
+    blocks += [Paragraph(text=f"{NOTE} All campaigns {shared}." if shared else NOTE)]
     blocks.append(_table("Effect, plausibility and diversity", campaigns, "measures", document["titles"]))
     kinds = list(dict.fromkeys(kind for c in campaigns for kind in c["kinds"]))
     if kinds:

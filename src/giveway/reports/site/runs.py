@@ -10,10 +10,11 @@ from typing import Any
 import polars as pl
 
 from giveway.core.errors import GivewayError, StoreError
+from giveway.core.origins import Origin
 from giveway.reports.citations import citations_for
 from giveway.reports.site import benchmarks, drives, stores
 from giveway.reports.site.browsing import KEY_DIGITS, script, table_data
-from giveway.reports.site.content import Block, Limits, Page, Paragraph, Reference, Section, Sources
+from giveway.reports.site.content import Block, Limits, Page, Paragraph, Reference, Section, Sources, origin_blocks
 from giveway.reports.site.generated import generated_blocks, generated_facts
 from giveway.runs.index import collect, status
 from giveway.runs.store import Store
@@ -128,6 +129,8 @@ def _gaps(parts: _Parts, store: Store, tidy: pl.DataFrame, sampled: list[str], s
         parts.overview.append(Paragraph(text="No cell is finished yet."))
         return
     real = benchmarks.real_datasets(tidy)
+    if "synthetic" in tidy.columns and real and tidy["synthetic"].drop_nulls().any():
+        parts.overview += origin_blocks("the traffic behind these numbers", [Origin.RECORDED, Origin.SYNTHETIC])
     if "synthetic" in tidy.columns and not real:
         parts.overview.append(
             Paragraph(text="Synthetic recordings: nothing here says anything about real drivers.", warning=True)

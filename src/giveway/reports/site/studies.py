@@ -30,9 +30,11 @@ from giveway.reports.site.content import (
     Section,
     Table,
     number,
+    origin_blocks,
     value_entry,
 )
 
+SIMULATED = "Simulated raters: these answers were drawn by a program and say nothing about anybody's opinion."
 METHODS = (
     "Intervals: 95 %, percentile bootstrap over raters and clips together. Agreement is reported, but it is not "
     "evidence of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with "
@@ -65,7 +67,9 @@ def study_section(
         documents: clip to its replay document on disk.
     """
     parts = [("After exclusions", analysis["kept"]), ("Without exclusions", analysis["everybody"])]
-    blocks: list[Block] = []
+    blocks: list[Block] = [Paragraph(text=SIMULATED, warning=True)] if analysis.get("simulated") else []
+    origins = analysis.get("origins") or {}
+    blocks += origin_blocks("what raters saw", dict.fromkeys(o for found in origins.values() for o in found))
     if analysis["design_changed"]:
         blocks.append(Paragraph(text="The study file was changed after the study was opened.", warning=True))
     for heading, results in parts:
@@ -79,6 +83,7 @@ def study_section(
         lead=f"{clips.height} clips; click one to watch what the raters saw.",
         blocks=(Browser(title="", file="clips.js", caption="Click a heading to sort, a row for its replay."),),
     )
+    title = f"Simulated raters: {title}" if analysis.get("simulated") else title
     first = Page(file="index.html", title=title, lead=question, blocks=tuple(blocks))
     shown = parts[0][1] or parts[1][1]
     kappa = (shown.get("agreement") or {}).get("kappa_corrected")

@@ -1,0 +1,46 @@
+"""Starts that differ from the recording: the way there and the way on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from giveway.core.arrays import FloatArray
+from giveway.planning.paths import CarPath, path_through, project
+from giveway.sim.arrays import PAST
+from giveway.sim.cases import TICK_S
+
+START_FADE_M = 10.0
+"""A start beside the recorded path returns to it over this distance."""
+
+
+def shifted(path: CarPath, start: FloatArray) -> CarPath:
+    """The path moved sideways so that it passes through ``start`` (2,), fading back within 10 m."""
+    s, offset = project(path, start)
+    at = int(np.clip(round(s / path.step_m), 0, path.x.size - 1))
+    normal = np.array([-np.sin(path.heading[at]), np.cos(path.heading[at])])
+    fade = np.clip(1.0 - np.abs(np.arange(path.x.size) * path.step_m - s) / START_FADE_M, 0.0, 1.0)
+    smooth = fade**2 * (3.0 - 2.0 * fade)
+    moved = np.stack([path.x, path.y], axis=1) + smooth[:, None] * offset * normal
+    return path_through(moved, float(path.heading[at]))
+
+
+def past_along(path: CarPath, start_s: float, speed_mps: float) -> FloatArray:
+    """(9, 5) states before an altered start: the car came along its path at its start speed.
+
+    Before the beginning of the path it came straight on. The recording is not its past.
+    """
+    table = np.arange(path.x.size)
+    past = np.empty((PAST, 5))
+    for back in range(1, PAST + 1):
+        s = start_s - speed_mps * TICK_S * back
+        at = min(max(s / path.step_m, 0.0), path.x.size - 1.0)
+        x, y, heading = (float(np.interp(at, table, values)) for values in (path.x, path.y, path.heading))
+        before = min(s, 0.0)
+        past[PAST - back] = (
+            x + before * np.cos(heading),
+            y + before * np.sin(heading),
+            speed_mps * np.cos(heading),
+            speed_mps * np.sin(heading),
+            heading,
+        )
+    return past
