@@ -275,7 +275,7 @@ def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
         (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown learning setting"),
         (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
         (["generate", "train", "--set", "warm_steps=9", "--actions", "steering", "--out", "X"], "needs lateral"),
-        (["generate", "train", "--prior", "nothing_here", "--out", "X"], "not a naturalness prior"),
+        (["generate", "train", "--prior", "nothing_here", "--out", "X"], "a naturalness prior cannot be read"),
         (["generate", "train", "--set", "hidden=[0]", "--steps", "9", "--out", "X"], "--set hidden"),
         (["generate", "train", "--set", "imitation=1", "--steps", "9", "--out", "X"], "imitated"),
         (["generate", "bench", "--method", "magic", "--out", "X"], "unknown method"),

@@ -18,6 +18,7 @@ from giveway.core.errors import StoreError, UsageError
 from giveway.core.seeds import stream
 from giveway.study.analysis import analyze_study
 from giveway.study.export import export_study, long_answers
+from giveway.study.integrity import row_mac
 from giveway.study.monitor import list_invites
 from giveway.study.participation import JoinRefusedError
 from giveway.study.power import simulate_power
@@ -145,8 +146,9 @@ def test_the_mark_of_a_rehearsal_cannot_be_unset(rehearsed, statement) -> None:
 def test_people_and_simulated_raters_are_never_mixed(original, rehearsed, tmp_path) -> None:
     study = open_study(shutil.copytree(rehearsed, tmp_path / "mixed"))
     with study.engine.begin() as connection:
-        one = select(answers.c.id).limit(1).scalar_subquery()
-        connection.execute(update(answers).where(answers.c.id == one).values(app_version="1.0"))
+        row = dict(connection.execute(select(answers).limit(1)).mappings().one(), app_version="1.0")
+        code = row_mac(study.key, answers, row)  # as if our own server had written it
+        connection.execute(update(answers).where(answers.c.id == row["id"]).values(app_version="1.0", mac=code))
     for use in (long_answers, partial(analyze_study, with_model=False), partial(export_study, folder=tmp_path / "t")):
         with pytest.raises(StoreError, match="mixed in one database"):
             use(study)

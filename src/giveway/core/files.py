@@ -151,7 +151,7 @@ def as_store_error(error: OSError, path: Path, *, need: int | None = None) -> St
     if full is not None:
         return full
     return StoreError(
-        "cannot write to the store",
+        "this place cannot be written",
         where=path,
         found=_reason(error),
         hint="check that the folder exists and that you may write to it",

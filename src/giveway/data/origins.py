@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
+from giveway.core.checked import Expect, read_json
 from giveway.core.origins import DeclaredBy, Origin, RowOrigin
 from giveway.core.scene import Provenance
 from giveway.data.protocol import Recording
@@ -20,6 +20,9 @@ SYNTHETIC_SITE = "DR_SYN_"
 
 MAX_LEVELS = 8
 MAX_BYTES = 64 * 1024 * 1024
+SYNTHETIC_LIST = Expect(
+    what="the list of synthetic files", hint="make the recordings again, or delete the list if it is not of giveway"
+)
 
 
 def provenance_of(recording: Recording, files: Mapping[str, str], *, notes: tuple[str, ...] = ()) -> Provenance:
@@ -78,14 +81,13 @@ def stored_origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _read_list(path: Path, _mtime_ns: int, size: int) -> tuple[frozenset[str], frozenset[str]]:
-    """Names and digests that a list declares synthetic; nothing if it is not one of ours."""
-    if size > MAX_BYTES:
-        return frozenset(), frozenset()
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return frozenset(), frozenset()
+def _read_list(path: Path, _mtime_ns: int, _size: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Names and digests that a list declares synthetic; nothing if it is not one of ours.
+
+    Raises:
+        FileFormatError: a list that cannot be read; without it synthetic traffic would pass for recorded.
+    """
+    content: Any = read_json(path, limit=MAX_BYTES, expect=SYNTHETIC_LIST)
     if not isinstance(content, dict):
         return frozenset(), frozenset()
     record = cast("dict[str, Any]", content)

@@ -18,7 +18,7 @@ import numpy as np
 
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.core.checked import read_json
+from giveway.core.checked import Expect, read_json
 from giveway.core.errors import EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
 from giveway.core.frames import wrap_angle
@@ -30,6 +30,7 @@ from giveway.generate.environment.natural import VARIABLES
 from giveway.generate.environment.safety import look_ahead
 from giveway.sim.compiling import compiled
 
+PRIOR = Expect(what="a naturalness prior", hint="make one with: giveway generate prior")
 RANGES = ((-8.0, 6.0), (-20.0, 20.0), (-1.2, 1.2), (-20.0, 10.0), (0.0, 8.0))
 BINS = 80
 MIN_STEPS = 1000
@@ -145,7 +146,7 @@ def load_prior(path: Path | None = None) -> Naturalness:
     where = str(path) if path else "shipped prior"
     try:
         shipped = files("giveway.generate").joinpath("prior.json")
-        raw = read_json(path) if path else json.loads(shipped.read_text(encoding="utf-8"))
+        raw = read_json(path, expect=PRIOR) if path else json.loads(shipped.read_text(encoding="utf-8"))
         table = np.array(raw["log_density"], dtype=np.float64)
         ranges = np.array(raw["ranges"], dtype=np.float64)
         if table.shape[0] != len(VARIABLES) or ranges.shape != (len(VARIABLES), 2) or not np.isfinite(table).all():
