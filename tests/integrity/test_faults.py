@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from giveway.testing.fault_subjects import SUBJECTS
-from giveway.testing.faults import Account, as_table, run_faults
+from integrity.harness import Account, as_table, run_faults
+from integrity.subjects import SUBJECTS
 
 EXPENSIVE = {"artifacts": 0.04, "recordings": 0.1}
 """Share of the flips in the default run where one takes long; a fifth elsewhere."""

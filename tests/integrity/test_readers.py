@@ -54,8 +54,6 @@ WRITERS = {
     "runs/artifacts.py": "flushes and locks",
 }
 TESTING = {
-    "testing/fault_subjects.py": "compares bytes",
-    "testing/faults.py": "damages files",
     "testing/servers.py": "log of a server",
 }
 ALLOWED = READER | RECORDINGS | RESOURCES | OWN_CODE | MACHINE | WRITERS | TESTING

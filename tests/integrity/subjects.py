@@ -1,4 +1,4 @@
-"""What :mod:`giveway.testing.faults` damages: one small example of everything the program reads back."""
+"""What :mod:`integrity.harness` damages: one small example of everything the program reads back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from giveway.testing.faults import Named, Prepare, Subject
+from integrity.harness import Named, Prepare, Subject
 
 
 def digest_of(*values: Any) -> str:
