@@ -75,14 +75,21 @@ def _insertion(count: int) -> TextClause:
         f"WITH given ({', '.join(COLUMNS)}) AS (VALUES ({first}){others}) "
         f"INSERT INTO answers ({', '.join(COLUMNS)}) SELECT {given} FROM given "
         "JOIN assignments ON assignments.rater_id = given.rater_id AND assignments.position = given.position "
-        "WHERE (assignments.kind <> 'clip' OR given.plays >= 1) AND (SELECT state FROM studies) = 'open' "
+        "WHERE (assignments.kind <> 'clip' OR given.plays >= :min_plays) AND (SELECT state FROM studies) = 'open' "
         "ON CONFLICT DO NOTHING RETURNING id"
     )
 
 
-def write_answers(connection: Connection, answers: Sequence[Answer]) -> list[Outcome]:
-    """Insert answers inside the caller's transaction; an outcome counts only after its commit."""
-    values = {f"{name}_{n}": getattr(one, name) for n, one in enumerate(answers) for name in COLUMNS}
+def write_answers(connection: Connection, answers: Sequence[Answer], *, min_plays: int = 1) -> list[Outcome]:
+    """Insert answers inside the caller's transaction; an outcome counts only after its commit.
+
+    Args:
+        connection: in a transaction.
+        answers: what came in.
+        min_plays: full playbacks of a clip without which its answer is refused; 0 in the printed form.
+    """
+    values: dict[str, object] = {f"{name}_{n}": getattr(one, name) for n, one in enumerate(answers) for name in COLUMNS}
+    values["min_plays"] = min_plays
     saved = set(connection.execute(_insertion(len(answers)), values).scalars())
     outcomes: list[Outcome] = []
     for answer in answers:
@@ -112,10 +119,12 @@ class AnswerWriter:
 
     Args:
         engine: database.
+        min_plays: see :func:`write_answers`.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, min_plays: int = 1) -> None:
         self._engine = engine
+        self._min_plays = min_plays
         self._waiting: queue.Queue[_Entry | None] = queue.Queue(MAX_WAITING)
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="answers", daemon=True)
@@ -169,7 +178,7 @@ class AnswerWriter:
     def _write(self, answers: list[Answer]) -> list[Outcome]:
         if self._engine.dialect.name == "sqlite":
             with self._engine.begin() as connection:
-                return write_answers(connection, answers)
+                return write_answers(connection, answers, min_plays=self._min_plays)
         try:
             return self._write_at_once(answers)
         except DBAPIError as error:
@@ -183,7 +192,7 @@ class AnswerWriter:
             self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
             with self._connection.begin():
-                return write_answers(self._connection, answers)
+                return write_answers(self._connection, answers, min_plays=self._min_plays)
         except DBAPIError as error:
             if error.connection_invalidated:
                 self._connection.close()

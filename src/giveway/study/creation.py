@@ -17,6 +17,7 @@ from giveway.study.clips import ClipScene, clip_document, clip_id, cut, encode_d
 from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, StudyDesign, recorded_among, write_design
 from giveway.study.manifest import CLIP_FOLDER, Clip, ClipRole, write_manifest
 from giveway.study.orders import order_for_slot
+from giveway.study.printed_form import NUM_VIDEOS
 from giveway.study.secrets import load_key
 from giveway.study.sources import Source
 from giveway.study.texts import load_texts
@@ -109,6 +110,7 @@ def create_study(
             extra = plan.num_anchors + design.order.practice_clips if source is provider else 0
             shop.make(source, count, extra)
         clips = list(shop.made.values())
+        _require_printed_number(design, sources, clips)
         write_manifest(work, clips)
         write_design(work, design)
         load_key(work)
@@ -181,6 +183,17 @@ class _Workshop:
             source=_origin(one),
         )
         self.progress(len(self.made), self.plan.num_clips + self.design.order.practice_clips, condition)
+
+
+def _require_printed_number(design: StudyDesign, sources: Sequence[Source], clips: Sequence[Clip]) -> None:
+    """The printed form counts its sections; with fewer videos it would be another form."""
+    if design.is_published and len(clips) != NUM_VIDEOS:
+        raise EmptySelectionError(
+            f"the printed form has {NUM_VIDEOS} videos",
+            where=sources[0].folder.parent if len(sources) > 1 else sources[0].folder,
+            found=f"{len(clips)} different stretches worth showing",
+            hint="give more recordings, shorten --seconds, or use --template balanced",
+        )
 
 
 def _move(work: Path, folder: Path) -> None:

@@ -39,7 +39,7 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
     limits = study.design.limits
     web = WebContext(
         study=study,
-        writer=AnswerWriter(study.engine),
+        writer=AnswerWriter(study.engine, min_plays=0 if study.design.is_published else 1),
         cookies=Cookies(study.key, https=https, researcher_token=researcher_token),
         joins=RateLimiter(per_second=limits.joins_per_minute / 60, burst=limits.joins_per_minute),
         logins=RateLimiter(per_second=limits.logins_per_minute / 60, burst=limits.logins_per_minute),
