@@ -47,7 +47,7 @@ def create(
     up: Annotated[str, typer.Option(help="Orientation: north or ego.")] = "north",
     recorded: Annotated[str | None, typer.Option(help="Condition with recorded traffic.")] = None,
     template: Annotated[
-        str, typer.Option(help="balanced, or published: fixed order, no extras, as the original form.")
+        str, typer.Option(help="balanced, or published: the printed form of the SANDWICH study, word for word.")
     ] = "balanced",
     video: Annotated[bool, typer.Option("--video", help="Also render MP4 files and show them first.")] = False,
     title: Annotated[str | None, typer.Option(help="Title that raters read.")] = None,
@@ -188,6 +188,9 @@ def analyze(
     out: Annotated[Path | None, typer.Option("--out", help="HTML report; default report.html in the folder.")] = None,
     draws: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws.")] = 2000,
     no_model: Annotated[bool, typer.Option("--no-model", help="Leave the mixed model out.")] = False,
+    one_way: Annotated[
+        bool, typer.Option("--one-way", help="Also intervals of kappa for these raters, and for these clips, only.")
+    ] = False,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -197,7 +200,9 @@ def analyze(
     from giveway.study.workspace import open_study
 
     opened = open_study(study, url=database)
-    analysis = analyze_study(opened, draws=draws, with_model=not no_model)
+    analysis = analyze_study(
+        opened, draws=draws, with_model=not no_model, over=("both", "clips", "raters") if one_way else ("both",)
+    )
     path = out or study / "report.html"
     write_text(path, html_report(opened, analysis))
     if as_json:

@@ -31,9 +31,9 @@ from giveway.reports.site.content import (
 )
 
 METHODS = (
-    "Intervals: 95 %, percentile bootstrap over raters and clips together. Agreement is reported, but it is not "
-    "evidence of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with "
-    "published values only."
+    "Intervals: 95 %, over raters and clips together: percentile cluster bootstrap; for kappa below 20 clips or 20 "
+    "raters the two-way jackknife. Agreement is reported, but it is not evidence of realism. The kappa as printed "
+    "counts every rater as agreeing with himself; it is for comparison with published values only."
 )
 
 
@@ -152,18 +152,26 @@ def _results(heading: str, results: Mapping[str, Any], options: Sequence[str]) -
 
 def _agreement(results: Mapping[str, Any]) -> Table:
     rows: list[tuple[Entry, ...]] = []
+    notes: list[str] = []
     for title, name in (("all clips", "agreement"), ("without broken clips", "agreement_without_anchors")):
         found = results.get(name)
         if found is None:
             continue
-        over = {i["over"]: f"{number(i['low'])} to {number(i['high'])}" for i in found["intervals"]}
-        intervals = [Entry(text=over.get(unit, "–")) for unit in ("clips", "raters", "both")]
+        interval = next(iter(found["intervals"]), None)
+        ends = "–" if interval is None else f"{number(interval['low'])} to {number(interval['high'])}"
+        label = "" if interval is None else f"{interval['label']} ({interval['method']})"
         others = [value_entry(found[name]) for name in ("kappa_as_printed", "ac2", "alpha")]
-        rows.append((Entry(text=title), value_entry(found["kappa_corrected"]), *intervals, *others))
-    columns = ("agreement", "kappa corrected", "over clips", "over raters", "over both", "as printed", "AC2", "alpha")
+        kappa = value_entry(found["kappa_corrected"])
+        rows.append((Entry(text=title), kappa, Entry(text=ends), Entry(text=label), *others))
+        which = "as printed" if found["profile"] == "printed" else "corrected"
+        notes.append(f"{title}: “{found['band']}” by the printed bands of kappa {which}, two decimals.")
+        notes += [f"{w}." for w in found["warnings"]]
+    columns = ("agreement", "kappa corrected", "95 % interval", "of what", "as printed", "AC2", "alpha")
     same = results.get("repeat_same")
-    caption = f"{results['repeats']} repeats, {number(same, 2)} the same." if results.get("repeats") else ""
-    return Table(title="", columns=columns, rows=tuple(rows), numeric=frozenset(range(1, 8)), caption=caption)
+    if results.get("repeats"):
+        notes.append(f"{results['repeats']} repeats, {number(same, 2)} the same.")
+    caption = " ".join(dict.fromkeys(note[0].upper() + note[1:] for note in notes))
+    return Table(title="", columns=columns, rows=tuple(rows), numeric=frozenset({1, 2, 4, 5, 6}), caption=caption)
 
 
 def _raters(analysis: Mapping[str, Any]) -> tuple[Block, ...]:
