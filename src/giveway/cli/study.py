@@ -281,6 +281,7 @@ def payments(
     as_json: AsJson = False,
 ) -> None:
     """External ids with completion codes, for paying people; ``--delete`` forgets them."""
+    from giveway.study.forgetting import forget_deleted
     from giveway.study.monitor import delete_external_ids
     from giveway.study.monitor import payments as list_payments
     from giveway.study.workspace import open_study
@@ -288,7 +289,13 @@ def payments(
     opened = open_study(study, url=database)
     if delete:
         count = delete_external_ids(opened)
-        print_json({"deleted": count}) if as_json else typer.echo(f"{count} external ids deleted")
+        gone = forget_deleted(opened.engine)
+        if as_json:
+            print_json({"deleted": count, "gone_from_files": gone})
+        else:
+            typer.echo(f"{count} external ids deleted")
+            if not gone:
+                typer.echo("  note: the database is busy, so their bytes stay in its files; run this again", err=True)
         return
     rows = list_payments(opened)
     if as_json:

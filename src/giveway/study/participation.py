@@ -264,7 +264,10 @@ def finish(study: Study, rater: Rater, *, comment: str, age_band: str | None, dr
 
 
 def withdraw(study: Study, rater: Rater) -> None:
-    """Delete the rater with everything that belongs to him: answers, order, external id."""
+    """Delete the rater with everything that belongs to him: answers, order, external id.
+
+    The rows are gone then; :func:`giveway.study.forgetting.forget_deleted` removes their bytes from the files.
+    """
     with study.engine.begin() as connection:
         for table in (external_ids, answers, assignments):
             connection.execute(delete(table).where(table.c.rater_id == rater.id))

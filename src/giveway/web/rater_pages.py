@@ -188,10 +188,13 @@ def rater_pages(web: WebContext) -> APIRouter:
     def withdraw_now(request: Request, csrf: FormText = "") -> Response:
         web.require_form(request, csrf)
         rater = web.rater(request)
+        gone = True
         if rater is not None:
             withdraw(study, rater)
             web.forget(request)
-        response = web.page(request, "message.html", title="withdrawn_title", text="withdrawn_text")
+            gone = web.forgetter.forget()
+        said = "withdrawn_text" if gone else "withdrawn_soon_text"
+        response = web.page(request, "message.html", title="withdrawn_title", text=said)
         web.cookies.drop(response, RATER_COOKIE)
         return response
 
