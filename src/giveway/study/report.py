@@ -124,11 +124,20 @@ def _difference_rows(results: Results) -> Rows:
 
 
 def _agreement_rows(results: Results) -> Rows:
-    rows = [["agreement", "kappa corrected", "95 % interval", "of what", "as printed", "AC2", "alpha"]]
+    """The main kappa first: corrected, or as printed for the printed form; the interval is of the corrected one."""
+    is_printed = results.agreement is not None and results.agreement.profile == "printed"
+    corrected, printed = ["kappa corrected", "its 95 % interval", "over what"], ["kappa as printed"]
+    rows = [["agreement", *(printed + corrected if is_printed else corrected + printed), "AC2", "alpha"]]
     for title, summary in (("all clips", results.agreement), ("without broken", results.agreement_without_anchors)):
-        if summary is not None:
-            rows.append([title, _number(summary.kappa_corrected), *_interval(summary.main_interval), *_others(summary)])
-            rows += [["", "", *_interval(other), "", "", ""] for other in summary.intervals[1:]]
+        if summary is None:
+            continue
+        others = [_number(summary.ac2), _number(summary.alpha)]
+        for interval in summary.intervals or (None,):
+            corrected, printed = (
+                [_number(summary.kappa_corrected), *_interval(interval)],
+                [_number(summary.kappa_as_printed)],
+            )
+            rows.append([title, *(printed + corrected if is_printed else corrected + printed), *others])
     if results.repeats:
         same = f"{results.repeat_same:.2f} the same, mean shift {results.repeat_mean_shift:+.2f}"
         rows.append([f"{results.repeats} repeats", same, "", "", "", "", ""])
@@ -150,10 +159,6 @@ def agreement_notes(summary: AgreementSummary) -> str:
         f"Landis and Koch would say “{summary.band}” of kappa {which} (bands {BAND_RULES[summary.band_rule]}). "
         f"Notes: {notes}."
     )
-
-
-def _others(summary: AgreementSummary) -> list[str]:
-    return [_number(summary.kappa_as_printed), _number(summary.ac2), _number(summary.alpha)]
 
 
 def _model_text(results: Results) -> str:
