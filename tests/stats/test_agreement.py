@@ -152,21 +152,28 @@ def test_nonsense_is_refused_with_a_sentence(counts: np.ndarray, weights: object
 
 
 @pytest.mark.parametrize(
-    ("kappa", "word"),
+    ("kappa", "printed", "half_open"),
     [
-        (-0.01, "below chance"),
-        (0.0, "slight"),
-        (0.2, "fair"),
-        (0.205, "fair"),
-        (0.4, "moderate"),
-        (0.61, "substantial"),
-        (0.8, "almost perfect"),
-        (1.0, "almost perfect"),
-        (float("nan"), "undefined"),
+        (-0.01, "below chance", "below chance"),
+        (0.0, "slight", "slight"),
+        (0.20, "slight", "fair"),
+        (0.2049, "slight", "fair"),
+        (0.205, "fair", "fair"),  # the binary number lies below 0.205
+        (0.40, "fair", "moderate"),
+        (0.60, "moderate", "substantial"),
+        (0.714, "substantial", "substantial"),  # the printed example
+        (0.80, "substantial", "almost perfect"),
+        (0.805, "almost perfect", "almost perfect"),
+        (1.0, "almost perfect", "almost perfect"),
+        (1.0 + 2.3e-16, "almost perfect", "almost perfect"),
+        (1.5878, "not a kappa", "not a kappa"),
+        (float("nan"), "undefined", "undefined"),
     ],
 )
-def test_bands_are_half_open(kappa: float, word: str) -> None:
-    assert band(kappa) == word
+def test_bands_are_those_of_the_print_and_the_half_open_ones_on_request(
+    kappa: float, printed: str, half_open: str
+) -> None:
+    assert (band(kappa), band(kappa, rule="printed"), band(kappa, rule="half_open")) == (printed, printed, half_open)
 
 
 @st.composite

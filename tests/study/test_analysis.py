@@ -10,13 +10,15 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.stats.agreement import band
 from giveway.study.analysis import analyze_study
-from giveway.study.export import export_study, harmless_cell, long_answers
+from giveway.study.export import export_study, harmless_cell, long_answers, rater_table
+from giveway.study.participation import count_items
 from giveway.study.power import simulate_power
 from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.report import html_report, text_report
 from giveway.study.workspace import Study, open_study
-from giveway.testing.studies import synthetic_study
+from giveway.testing.studies import published_study, synthetic_study
 
 
 def careful(rng: np.random.Generator, recorded: float = 4.2, generated: float = 3.2):
@@ -168,6 +170,53 @@ def test_reports_show_both_sets_and_both_kappas(answered: Study) -> None:
         assert f"{analysis.kept.agreement.kappa_corrected:.3f}" in text
         assert f"{analysis.kept.agreement.kappa_as_printed:.3f}" in text
     assert "http" not in html_report(answered, analysis).replace("http-equiv", "")
+
+
+def test_kappa_has_one_interval_and_every_report_says_over_what(answered: Study) -> None:
+    analysis = analyze_study(answered, draws=100, with_model=False)
+    interval = analysis.kept.agreement.main_interval
+    assert (len(analysis.kept.agreement.intervals), interval.over, interval.method) == (1, "both", "jackknife")
+    for words in (text_report(analysis), html_report(answered, analysis)):
+        assert f"{interval.low:.3f} to {interval.high:.3f}" in words
+        assert "over clips and raters (two-way jackknife)" in words
+        assert "bands as printed" in words
+        assert "measured coverage 0.93" in words
+        assert "for these raters only" not in words
+    wider = analyze_study(answered, draws=100, with_model=False, over=("both", "clips", "raters"))
+    assert wider.kept.agreement.main_interval == interval
+    for words in (text_report(wider), html_report(answered, wider)):
+        assert "over clips, for these raters only (bootstrap, 100 draws)" in words
+        assert "over raters, for these clips only (bootstrap, 100 draws)" in words
+
+
+def test_large_studies_have_the_two_way_bootstrap(tmp_path: Path) -> None:
+    study = open_study(synthetic_study(tmp_path / "s", num_clips=20, num_anchors=0))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        answer_all(study, enroll(study), careful(rng))
+    analysis = analyze_study(study, with_model=False)
+    assert "over clips and raters (two-way bootstrap, 2000 draws)" in text_report(analysis)
+    study.engine.dispose()
+
+
+def test_the_printed_form_is_analyzed_with_the_printed_formula(tmp_path: Path) -> None:
+    study = open_study(published_study(tmp_path / "s"))
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        rater = enroll(study)
+        assert rater.step == "rate"
+        answer_all(study, rater, careful(rng))
+        assert count_items(study, rater) == (36, 36)
+    assert rater_table(study)["step"].to_list() == ["done"] * 6
+    analysis = analyze_study(study, draws=100, with_model=False)
+    agreement = analysis.everybody.agreement
+    assert (agreement.profile, agreement.band) == ("printed", band(agreement.kappa_as_printed))
+    assert agreement.band != band(agreement.kappa_corrected)
+    assert analysis.num_excluded == 0
+    for words in (text_report(analysis), html_report(study, analysis)):
+        assert f"“{agreement.band}” of kappa as printed" in words
+        assert f"{agreement.kappa_corrected:.3f}" in words
+    study.engine.dispose()
 
 
 def test_commands_end_to_end(answered: Study, tmp_path: Path, capsys) -> None:

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
 import giveway.web
-from giveway.core.errors import ConfigError, StoreError, UnknownNameError
+from giveway.core.errors import ConfigError, EmptySelectionError, StoreError, UnknownNameError
 from giveway.study.creation import Plan
 from giveway.study.design import OPTIONS, parse_design, read_design, study_id_from, write_design
+from giveway.study.export import code_book
 from giveway.study.manifest import Clip
+from giveway.study.printed_form import printed_lines
 from giveway.study.secrets import KEY_VARIABLE, load_key
 from giveway.study.templates import published_plan
 from giveway.study.texts import bundled_texts, load_texts, placeholders
 from giveway.study.workspace import declared_fingerprint, open_study
-from giveway.testing.studies import synthetic_study
+from giveway.testing.studies import published_study, synthetic_study
 
 
 def test_default_options_are_the_published_ones() -> None:
@@ -114,6 +118,66 @@ def test_published_template_is_one_introduction_and_36_sections(tmp_path: Path) 
     assert plan.num_anchors == 0
     assert design.order.fixed
     assert (design.order.repeat_share, design.order.attention_checks, design.order.practice_clips) == (0, 0, 0)
+    assert (design.flow.eligibility, design.flow.comment, design.flow.demographics) == ((), False, False)
+    assert set(design.exclusions.model_dump().values()) == {None, False}
+    assert (design.profile, parse_design({"id": "x"}, where="test").profile) == ("printed", "clean")
+    write_design(tmp_path, design)
+    assert read_design(tmp_path) == design
+
+
+GOLDEN_SECTIONS = {
+    1: "fb187a42c453726eb9c7833565d29c6aab9cb6ba5ec053a1eba3bb729b8d91dd",
+    36: "aa6ac1d43053581d60e87612aa8c5b1f7a3f1732d252045082b0edf43bedbd8d",
+}
+
+
+@pytest.mark.parametrize("video", GOLDEN_SECTIONS)
+def test_printed_sections_have_their_golden_hash(video: int) -> None:
+    text = "\n".join(printed_lines(video))
+    assert hashlib.sha256(text.encode()).hexdigest() == GOLDEN_SECTIONS[video]
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("question", {"question": "How realistic is it?"}),
+        ("options", {"options": ["No", "Yes"], "realistic_from": 2}),
+        ("clips.focus", {"clips": {"focus": "rated"}}),
+        ("order.fixed", {"order": {"repeat_share": 0.0, "attention_checks": 0, "practice_clips": 0}}),
+        ("flow.comment", {"flow": {"eligibility": [], "demographics": False}}),
+        ("exclusions", {"exclusions": {}}),
+        ("language", {"language": "de"}),
+    ],
+)
+def test_a_changed_printed_form_is_refused(key: str, change: dict) -> None:
+    content, _ = published_plan({"id": "x", "order": {"seed": 3}}, Plan())
+    with pytest.raises(ConfigError, match=key):
+        parse_design({**content, **change}, where="study.toml")
+
+
+def test_the_printed_form_needs_its_36_videos(tmp_path: Path) -> None:
+    with pytest.raises(EmptySelectionError, match="36 videos"):
+        published_study(tmp_path / "s", num_worlds=8)
+    assert not (tmp_path / "s").exists()
+
+
+def test_clips_of_the_printed_form_single_out_nobody(tmp_path: Path) -> None:
+    folder = published_study(tmp_path / "s")
+    documents = [json.loads(path.read_text()) for path in sorted((folder / "clips").glob("*.json"))]
+    assert len(documents) == 36
+    for document in documents:
+        assert [agent["role"] for agent in document["agents"]].count("ego") == 1
+        assert {agent["role"] for agent in document["agents"]} == {"ego", "other"}
+        assert not any(agent.get("label") for agent in document["agents"])
+        assert "rated" not in json.dumps(document)
+
+
+def test_the_code_book_says_which_words_are_printed(tmp_path: Path) -> None:
+    study = open_study(published_study(tmp_path / "s"))
+    form = code_book(study)["form"]
+    assert form["section 1"].startswith("our text")
+    assert form["first video"] == printed_lines(1)
+    study.engine.dispose()
 
 
 def test_ids_made_from_folder_names_are_valid() -> None:

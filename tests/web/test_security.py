@@ -16,7 +16,7 @@ from giveway.study.monitor import create_invite, list_invites, payments
 from giveway.study.participation import find_rater
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import Study, open_study, set_study_state
-from giveway.testing.studies import synthetic_study
+from giveway.testing.studies import published_study, synthetic_study
 from giveway.web.app import create_app
 from giveway.web.security import HEADERS, MAX_BODY_BYTES
 
@@ -349,6 +349,33 @@ def test_researcher_sees_and_steers(client: TestClient, study: Study) -> None:
     assert post(client, "/researcher/invites", "/researcher", label="x", quota="-1").status_code == 422
     assert post(client, "/researcher/logout", "/researcher").status_code == 303
     assert client.get("/researcher/download/answers.csv").status_code == 403
+
+
+def test_clips_have_pages_of_their_own_in_the_printed_form_only(client: TestClient, tmp_path: Path) -> None:
+    become_rater(client)
+    own = client.get("/api/session").json()["items"]
+    clip = next(item["clip"] for item in own if "clip" in item)
+    assert client.get(f"/v/{clip}").status_code == 404
+    published = open_study(published_study(tmp_path / "published"))
+    with TestClient(create_app(published, researcher_token=TOKEN), base_url="http://testserver") as form:
+        clip = published.clips[0].clip
+        assert form.get(f"/v/{clip}", follow_redirects=False).headers["location"] == "/"
+        assert post(form, "/consent", "/", agree="yes").status_code == 303
+        assert form.get("/", follow_redirects=False).headers["location"] == "/rate"
+        assert form.get(f"/v/{clip}").status_code == 200
+        for name in ("0" * 24, "..%2f..%2fstudy.toml", "x"):
+            assert form.get(f"/v/{name}").status_code == 404
+
+
+def test_answers_wait_for_the_clip_except_in_the_printed_form(client: TestClient, tmp_path: Path) -> None:
+    become_rater(client)
+    items = client.get("/api/session").json()["items"]
+    first = next(item["position"] for item in items if "clip" in item)
+    assert answer(client, position=first, plays=0).status_code == 422
+    published = open_study(published_study(tmp_path / "published"))
+    with TestClient(create_app(published, researcher_token=TOKEN), base_url="http://testserver") as form:
+        assert post(form, "/consent", "/", agree="yes").status_code == 303
+        assert answer(form, position=0, plays=0).status_code == 200
 
 
 def test_withdrawal_deletes_and_ends_the_session(client: TestClient, study: Study) -> None:

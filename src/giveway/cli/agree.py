@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,14 @@ class Weights(StrEnum):
     identity = "identity"
 
 
+class Over(StrEnum):
+    """What intervals take as a sample."""
+
+    both = "both"
+    clips = "clips"
+    raters = "raters"
+
+
 @app.command()
 def agree(
     file: Annotated[Path, typer.Argument(help="Counts table (header = categories) or rows of clip, rater, rating.")],
@@ -30,6 +39,9 @@ def agree(
     categories: Annotated[str | None, typer.Option(help="All categories, lowest first, by commas; or k.")] = None,
     weights: Annotated[Weights, typer.Option(help="Weights of partial agreement.")] = Weights.quadratic,
     draws: Annotated[int, typer.Option(min=0, max=1_000_000, help="Bootstrap draws; 0 for no interval.")] = 2000,
+    over: Annotated[
+        Over, typer.Option(help="What the interval takes as a sample: clips and raters, or one for the other as is.")
+    ] = Over.both,
     level: Annotated[float, typer.Option(help="Coverage of the intervals, between 0 and 1.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -50,11 +62,11 @@ def agree(
         weights=weights.value,
         draws=draws,
         level=level,
-        over=("clips", "raters", "both") if table.raters else ("clips",),
+        over=(over.value,),
         rng=stream(seed, "agree"),
     )
+    first = summary.main_interval
     if as_json:
-        first = summary.intervals[0] if summary.intervals else None
         print_json(
             {
                 "kappa_corrected": summary.kappa_corrected,
@@ -64,7 +76,9 @@ def agree(
                 "ac2": summary.ac2,
                 "alpha": summary.alpha,
                 "interval": None if first is None else [first.low, first.high],
+                "interval_label": None if first is None else f"{first.label} ({first.how})",
                 "band": summary.band,
+                "band_rule": summary.band_rule,
                 "warnings": summary.warnings,
                 "standard_error": summary.standard_error,
                 "intervals": summary.intervals,
@@ -80,17 +94,17 @@ def agree(
     who = "" if summary.num_raters is None else f", {summary.num_raters} raters"
     typer.echo(f"{summary.num_clips} clips{who}, {summary.num_ratings} ratings, {len(summary.categories)} categories")
     typer.echo(f"  weighted Fleiss kappa, corrected    {summary.kappa_corrected:8.4f}   ({weights.value} weights)")
-    for interval in summary.intervals:
-        over = "clips and raters" if interval.over == "both" else interval.over
-        typer.echo(
-            f"    {interval.level:.0%} interval over {over:<18}{interval.low:8.4f} to {interval.high:.4f}"
-            f"   ({interval.draws} bootstrap draws)"
-        )
+    if first is not None:
+        ends = "not defined" if isnan(first.low) else f"{first.low:.4f} to {first.high:.4f}"
+        typer.echo(f"    {first.level:.0%} interval {first.label}: {ends} ({first.how})")
     typer.echo(f"  the same as printed (self-pairs)    {summary.kappa_as_printed:8.4f}   not for reporting")
     typer.echo(f"  Gwet's AC2                          {summary.ac2:8.4f}")
     typer.echo(f"  Krippendorff's alpha                {summary.alpha:8.4f}")
     typer.echo(f"  agreement observed / by chance      {summary.observed:8.4f} / {summary.expected:.4f}")
-    typer.echo(f"  footnote: Landis and Koch would say {summary.band!r}; agreement is not evidence of realism")
+    typer.echo(
+        f"  footnote: Landis and Koch would say {summary.band!r} (bands as printed, two decimals); "
+        "agreement is not evidence of realism"
+    )
     for warning in summary.warnings:
         typer.echo(f"  note: {warning}", err=True)
 

@@ -31,6 +31,9 @@ def report(
     out: Path = typer.Option(..., "--out", "-o", help="Folder for the site; an older site there is replaced."),
     title: str | None = typer.Option(None, "--title", help="Heading of the first page."),
     data: Path | None = typer.Option(None, "--data", help="Recordings, for the maps in replays of drives."),
+    recorded: Path | None = typer.Option(
+        None, "--recorded", help="INTERACTION root that generated motion is compared with; default synthetic."
+    ),
     samples: int = typer.Option(500, "--samples", min=0, help="Cells with per-sample tables, per store."),
     replays: int = typer.Option(200, "--replays", min=0, help="Animated replays, per store."),
     draws: int = typer.Option(2000, "--draws", min=100, max=100_000, help="Bootstrap draws for studies."),
@@ -48,6 +51,7 @@ def report(
             title=title,
             limits=Limits(samples=samples, replays=replays),
             data=data,
+            recorded=recorded,
             draws=draws,
             database=database,
             progress=say,

@@ -52,7 +52,7 @@ def create(
         typer.Option(help="recorded: your word, kept in the study, that unmarked files were recorded in real traffic."),
     ] = None,
     template: Annotated[
-        str, typer.Option(help="balanced, or published: fixed order, no extras, as the original form.")
+        str, typer.Option(help="balanced, or published: the printed form of the SANDWICH study, word for word.")
     ] = "balanced",
     video: Annotated[bool, typer.Option("--video", help="Also render MP4 files and show them first.")] = False,
     title: Annotated[str | None, typer.Option(help="Title that raters read.")] = None,
@@ -207,6 +207,9 @@ def analyze(
     out: Annotated[Path | None, typer.Option("--out", help="HTML report; default report.html in the folder.")] = None,
     draws: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap draws.")] = 2000,
     no_model: Annotated[bool, typer.Option("--no-model", help="Leave the mixed model out.")] = False,
+    one_way: Annotated[
+        bool, typer.Option("--one-way", help="Also intervals of kappa for these raters, and for these clips, only.")
+    ] = False,
     database: DatabaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -216,7 +219,9 @@ def analyze(
     from giveway.study.workspace import open_study
 
     opened = open_study(study, url=database)
-    analysis = analyze_study(opened, draws=draws, with_model=not no_model)
+    analysis = analyze_study(
+        opened, draws=draws, with_model=not no_model, over=("both", "clips", "raters") if one_way else ("both",)
+    )
     path = out or study / "report.html"
     write_text(path, html_report(opened, analysis))
     if as_json:
@@ -295,6 +300,7 @@ def payments(
     as_json: AsJson = False,
 ) -> None:
     """External ids with completion codes, for paying people; ``--delete`` forgets them."""
+    from giveway.study.forgetting import forget_deleted
     from giveway.study.monitor import delete_external_ids
     from giveway.study.monitor import payments as list_payments
     from giveway.study.workspace import open_study
@@ -302,7 +308,13 @@ def payments(
     opened = open_study(study, url=database)
     if delete:
         count = delete_external_ids(opened)
-        print_json({"deleted": count}) if as_json else typer.echo(f"{count} external ids deleted")
+        gone = forget_deleted(opened.engine)
+        if as_json:
+            print_json({"deleted": count, "gone_from_files": gone})
+        else:
+            typer.echo(f"{count} external ids deleted")
+            if not gone:
+                typer.echo("  note: the database is busy, so their bytes stay in its files; run this again", err=True)
         return
     rows = list_payments(opened)
     if as_json:

@@ -17,6 +17,8 @@ from giveway.runs.threads import limited_threads
 
 BUDGET, ROAD, EGO = 60, "straight", "lattice"
 FOLDER = Path("generate")
+RECORDINGS = Path("recordings") / "interaction"
+"""What the motion of generated traffic is compared with, on every page of the demo."""
 SHOWN = (
     ("violation_rate", "failures"),
     ("at_fault_rate", "of them the ego's fault"),
@@ -47,7 +49,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             rows.append((title, str(len(done.results)), *(f"{measures[name]:.2f}" for name, _ in SHOWN)))
     failures = [f for campaign in stored_campaigns(folder) for f in stored_failures(folder, campaign)]
     write_failures(root / FOLDER / "cases", failures)
-    reference = recorded_reference(root / "recordings" / "interaction")
+    reference = recorded_reference(root / RECORDINGS)
     page = FOLDER / "report.html"
     write_report(root / page, folder, summarize(folder, reference), reference, limit=6)
     return (

@@ -5,22 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from giveway.demo.chapter import Chapter, Section
+from giveway.demo.generate import RECORDINGS
+from giveway.demo.study import DRAWS
 from giveway.reports.site.content import Limits
 from giveway.web.results.report import make_report
 
 FOLDER = "report"
 LIMITS = Limits(samples=40, replays=24)
-DRAWS = 500
 
 
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
-    made = make_report(root, root / FOLDER, title="Demo", limits=LIMITS, draws=DRAWS)
+    recorded = root / RECORDINGS
+    made = make_report(root, root / FOLDER, title="Demo", limits=LIMITS, draws=DRAWS, recorded=recorded)
     kinds = ", ".join(f"{s.title}: {s.lead}" for s in made.sections)
     return (
         Section(
             heading="Everything on one site",
             text=f"Leaderboards, every cell, case and clip with its replay, provenance and citations. {kinds}.",
-            command=f"giveway report {root} --out {root / FOLDER}",
+            command=f"giveway report {root} --out {root / FOLDER} --recorded {recorded} --draws {DRAWS}",
             links=(("Open the site", Path(FOLDER) / "index.html"),),
         ),
     )

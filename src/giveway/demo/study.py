@@ -30,7 +30,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
         Plan(num_clips=NUM_CLIPS),
     )
     answered = rehearse(root / FOLDER / "form", root / FOLDER / "answered", num_raters=NUM_RATERS, seed=seed)
-    analysis = analyze_study(answered, draws=DRAWS, with_model=False)
+    analysis = analyze_study(answered, draws=DRAWS)
     report = FOLDER / "report.html"
     write_text(root / report, html_report(answered, analysis))
     export_study(answered, root / FOLDER / "tables")
@@ -54,12 +54,16 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
         rows = (
             ("coefficient", "value"),
             ("weighted Fleiss kappa", f"{agreement.kappa_corrected:.3f} ({agreement.band})"),
+            *(
+                (f"{i.level:.0%} interval {i.label}, {i.how}", f"{i.low:.3f} to {i.high:.3f}")
+                for i in agreement.intervals
+            ),
             ("the same as printed (counts a rater as agreeing with himself)", f"{agreement.kappa_as_printed:.3f}"),
             ("Gwet's AC2", f"{agreement.ac2:.3f}"),
             ("Krippendorff's alpha", f"{agreement.alpha:.3f}"),
         )
-        counts = FOLDER / "tables" / "counts.csv"
-        sections.append(Section(heading="Do they agree?", command=f"giveway agree {counts}", table=rows))
+        answers = FOLDER / "tables" / "answers.csv"
+        sections.append(Section(heading="Do they agree?", command=f"giveway agree {answers}", table=rows))
     return tuple(sections)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import ProtocolError
+from giveway.core.logs import one_line
 from giveway.rpc.messages import FetchEnvResponse, PushMyTrajectoryResponse
 from giveway.rpc.wire import BUSY, OK, OVER, PROTOCOL, REFUSED, Request, idle_response, prediction_of
 
@@ -76,7 +77,7 @@ class Tally:
         """Count, and keep the sentence if there are not too many yet."""
         self.count[kind] += 1
         if sentence and self.count[kind] <= KEPT_SENTENCES:
-            self.sentences.append((kind, sentence))
+            self.sentences.append((kind, one_line(sentence)))
 
 
 class Exchange:

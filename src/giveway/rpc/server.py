@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import MissingDependencyError, UsageError
+from giveway.core.logs import one_line
 from giveway.rpc.exchange import Exchange
 from giveway.rpc.messages import (
     SERVICE,
@@ -221,7 +222,7 @@ class PredictionServer:
             sentence = self._exchange.refuse_version(str(spoken))
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, sentence)
         name = metadata.get("giveway-client", "")
-        return name[:64] if isinstance(name, str) and name else context.peer()
+        return one_line(name[:64]) if isinstance(name, str) and name else context.peer()
 
 
 UNREADABLE = object()

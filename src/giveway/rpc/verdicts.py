@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.logs import one_line
 from giveway.rpc.conformance import Said, Transcript
 from giveway.rpc.push_rules import PUSH_RULES, PushRule, numbers_of
 from giveway.rpc.wire import OVER, PROTOCOL
@@ -47,7 +48,9 @@ Finding = tuple[str, str, str]
 def judge(transcript: Transcript) -> tuple[Verdict, ...]:
     """All rules in the order in which a client meets them."""
     found = {name: rule(transcript) for name, rule in RULES.items()}
-    return tuple(Verdict(rule=name, verdict=v, seen=seen, hint=hint) for name, (v, seen, hint) in found.items())
+    return tuple(
+        Verdict(rule=name, verdict=v, seen=one_line(seen), hint=hint) for name, (v, seen, hint) in found.items()
+    )
 
 
 def _pushes(transcript: Transcript) -> list[Said]:

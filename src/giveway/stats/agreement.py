@@ -3,12 +3,14 @@
 All coefficients work on a table of counts (clips x categories) and allow a different number of
 ratings per clip. Bootstrap intervals are in :mod:`giveway.stats.agreement_bootstrap`, reading rating
 files in :mod:`giveway.stats.agreement_table`, the summary that is printed in
-:mod:`giveway.stats.agreement_summary`.
+:mod:`giveway.stats.agreement_summary`. Products are sums in NumPy's own order (``einsum``), not those of a BLAS, whose
+order depends on the processor.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
 import numpy as np
@@ -20,6 +22,7 @@ WeightKind = Literal["quadratic", "linear", "identity"]
 SelfPairs = Literal["exclude", "include"]
 Prevalence = Literal["pooled", "mean"]
 Singletons = Literal["drop", "zero"]
+BandRule = Literal["printed", "half_open"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ def weighted_fleiss(
     table, matrix = _checked(counts, weights)
     per_clip = _pair_agreement(table, matrix, subtract_self=self_pairs == "exclude", singletons=singletons)
     shares = _prevalence(table, prevalence)
-    return _chance_corrected(per_clip, float(shares @ matrix @ shares))
+    return _chance_corrected(per_clip, float(np.einsum("j,jl,l->", shares, matrix, shares)))
 
 
 def as_printed(counts: IntArray, *, weights: WeightKind | FloatArray = "quadratic") -> Agreement:
@@ -159,7 +162,7 @@ def krippendorff_alpha(counts: IntArray, *, weights: WeightKind | FloatArray = "
     disagreement = 1.0 - matrix
     pooled = units.sum(axis=0)
     observed = 1.0 - float((units.sum(axis=1) * (1.0 - per_clip[pairable])).sum() / total)
-    expected = 1.0 - float(pooled @ disagreement @ pooled / (total * (total - 1)))
+    expected = 1.0 - float(np.einsum("j,jl,l->", pooled, disagreement, pooled) / (total * (total - 1)))
     return _chance_corrected(per_clip, expected, observed=observed)
 
 
@@ -190,30 +193,43 @@ def fleiss_standard_error(counts: IntArray, *, weights: WeightKind | FloatArray 
     scale = 1.0 - kappa.expected
     clip_kappa = np.where(pairable, (np.nan_to_num(per_clip) - kappa.expected) / scale, 0.0)
     clip_kappa *= num_clips / pairable.sum()
-    clip_expected = (table / total) @ matrix @ shares
+    clip_expected = np.einsum("ij,jl,l->i", table / total, matrix, shares)
     chance_part = 2 * (1 - kappa.coefficient) * (clip_expected - kappa.expected) / scale
     residual = clip_kappa - chance_part - kappa.coefficient
     return float(np.sqrt((residual**2).sum() / (num_clips * (num_clips - 1))))
 
 
-BANDS: tuple[tuple[float, str], ...] = (
-    (0.0, "below chance"),
-    (0.2, "slight"),
-    (0.4, "fair"),
-    (0.6, "moderate"),
-    (0.8, "substantial"),
-)
-"""Upper ends of half-open intervals: x < 0, then [0, 0.2), [0.2, 0.4) ...; the rest is almost perfect."""
+BAND_NAMES = ("slight", "fair", "moderate", "substantial", "almost perfect")
+PRINTED_ENDS = ("0.20", "0.40", "0.60", "0.80", "1.00")
+"""Upper ends of the printed bands 0.00-0.20, 0.21-0.40 ... 0.81-1.00, two decimals."""
+ROUNDING = 1e-12
+"""A kappa of unanimous raters can exceed 1 by a few ulp."""
 
 
-def band(kappa: float) -> str:
-    """Landis and Koch's word for a kappa, with half-open intervals so that no value falls between two bands.
+def band(kappa: float, rule: BandRule = "printed") -> str:
+    """Landis and Koch's word for a kappa. Only ever a footnote: a convention of 1977 without a derivation.
 
-    Only ever a footnote: the bands are a convention of 1977 without a derivation.
+    Args:
+        kappa: coefficient.
+        rule: ``printed``: the closed bands 0.00-0.20 slight, 0.21-0.40 fair, 0.41-0.60 moderate, 0.61-0.80
+            substantial, 0.81-1.00 almost perfect of the SANDWICH supplement. They have two decimals, so kappa is first
+            rounded half up to two decimals, as decimal text: the binary number nearest to 0.205 lies below 0.205.
+            ``half_open``: [0, 0.2), [0.2, 0.4) ..., which puts 0.20, 0.40, 0.60 and 0.80 one band higher.
+
+    Returns:
+        "below chance" for a negative kappa, "not a kappa" above 1 (the formula with self-pairs can give that),
+        "undefined" for NaN.
     """
     if np.isnan(kappa):
         return "undefined"
-    return next((name for upper, name in BANDS if kappa < upper), "almost perfect")
+    if kappa < 0:
+        return "below chance"
+    if kappa > 1 + ROUNDING:
+        return "not a kappa"
+    if rule == "half_open":
+        return next((name for n, name in enumerate(BAND_NAMES[:-1], start=1) if kappa < n / 5), BAND_NAMES[-1])
+    rounded = Decimal(repr(float(kappa))).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    return next(name for end, name in zip(PRINTED_ENDS, BAND_NAMES, strict=True) if rounded <= Decimal(end))
 
 
 def _checked(counts: IntArray, weights: WeightKind | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -239,7 +255,7 @@ def _pair_agreement(
     table: FloatArray, matrix: FloatArray, *, subtract_self: bool = True, singletons: Singletons = "drop"
 ) -> FloatArray:
     total = table.sum(axis=1)
-    pairs = ((table @ matrix) * table).sum(axis=1) - (total if subtract_self else 0.0)
+    pairs = np.einsum("ij,jl,il->i", table, matrix, table) - (total if subtract_self else 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         per_clip = np.where(total >= 2, pairs / (total * (total - 1)), np.nan)
     return np.where(total == 1, 0.0, per_clip) if singletons == "zero" else per_clip

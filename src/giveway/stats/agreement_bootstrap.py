@@ -1,42 +1,18 @@
 """Bootstrap intervals for the corrected weighted Fleiss kappa, over clips, over raters, or both.
 
 Nothing is resampled row by row: a draw is a vector of multiplicities (how often each clip or rater was
-drawn), and the counts of all draws at once are one matrix product.
+drawn), and the counts of all draws at once are one matrix product. Products of whole numbers are exact in any order, so
+they may go through a BLAS; everything else is summed in NumPy's own order, which no processor changes.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.stats.agreement import WeightKind, agreement_weights
-
-Unit = Literal["clips", "raters", "both"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A percentile bootstrap interval.
-
-    Attributes:
-        low: lower end; NaN if no draw was defined.
-        high: upper end.
-        level: nominal coverage, e.g. 0.95.
-        over: what was resampled.
-        draws: bootstrap draws made.
-        undefined: draws without a value (all ratings in one category); they are left out.
-    """
-
-    low: float
-    high: float
-    level: float
-    over: Unit
-    draws: int
-    undefined: int
+from giveway.stats.agreement_interval import LABELS, Interval, Unit
 
 
 def bootstrap_over_clips(
@@ -120,14 +96,13 @@ def kappa_of_clip_draws(
     matrix = agreement_weights(table.shape[1], weights) if isinstance(weights, str) else weights
     total = table.sum(axis=1)
     pairable = total >= 2
-    pairs = ((table @ matrix) * table).sum(axis=1) - total
+    pairs = _weighted(table, matrix) - total
     per_clip = np.where(pairable, pairs / np.where(pairable, total * (total - 1), 1.0), 0.0)
-    # One product for the sum of P_i, the number of clips that have one, and the pooled counts.
-    sums = multiplicity @ np.column_stack([per_clip, pairable, table])
+    sums = multiplicity @ np.column_stack([pairable, table])  # whole numbers
     with np.errstate(invalid="ignore", divide="ignore"):
-        observed = sums[:, 0] / sums[:, 1]
-        shares = sums[:, 2:] / sums[:, 2:].sum(axis=1, keepdims=True)
-    return _kappa(observed, ((shares @ matrix) * shares).sum(axis=1))
+        observed = np.einsum("bn,n->b", multiplicity, per_clip) / sums[:, 0]
+        shares = sums[:, 1:] / sums[:, 1:].sum(axis=1, keepdims=True)
+    return _kappa(observed, _weighted(shares, matrix))
 
 
 def kappa_of_rater_draws(
@@ -157,14 +132,25 @@ def kappa_of_rater_draws(
     total = table.sum(axis=2)
     num_pairs = total**2 - copies
     pairable = num_pairs > 0
-    pairs = ((table @ matrix) * table).sum(axis=2) - copies
+    pairs = _weighted(table, matrix) - copies
     per_clip = np.where(pairable, pairs / np.where(pairable, num_pairs, 1.0), 0.0)
     often = np.ones_like(total) if clips is None else clips
     with np.errstate(invalid="ignore", divide="ignore"):
         observed = (often * per_clip).sum(axis=1) / (often * pairable).sum(axis=1)
         shares = np.einsum("bn,bnk->bk", often, table)
         shares /= shares.sum(axis=1, keepdims=True)
-    return _kappa(observed, ((shares @ matrix) * shares).sum(axis=1))
+    return _kappa(observed, _weighted(shares, matrix))
+
+
+def _weighted(shares: FloatArray, matrix: FloatArray) -> FloatArray:
+    """(...,) sum_jl w_jl f_j f_l, category after category: a fixed order, and no (..., k, k) array in between."""
+    total = np.zeros(shares.shape[:-1])
+    for j in range(matrix.shape[0]):
+        inner = np.zeros(shares.shape[:-1])
+        for i in range(matrix.shape[0]):
+            inner += matrix[j, i] * shares[..., i]
+        total += shares[..., j] * inner
+    return total
 
 
 def _blocks(draws: int, numbers_per_draw: int) -> list[int]:
@@ -187,6 +173,8 @@ def _interval(values: FloatArray, *, level: float, over: Unit) -> Interval:
         high=float(high),
         level=level,
         over=over,
+        label=LABELS[over],
+        method="bootstrap",
         draws=values.size,
         undefined=values.size - defined.size,
     )

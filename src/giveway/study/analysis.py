@@ -11,7 +11,9 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.seeds import stream
 from giveway.stats.agreement_bootstrap import multiplicities
+from giveway.stats.agreement_interval import Unit
 from giveway.stats.agreement_summary import AgreementSummary, summarize_agreement
+from giveway.stats.agreement_table import RatingTable
 from giveway.stats.ordinal_mixed import OrdinalMixedFit, fit_ordinal_mixed
 from giveway.study.exclusions import RuleResult, apply_exclusions, rater_quality
 from giveway.study.export import check_answers, long_answers, rater_table
@@ -108,13 +110,16 @@ class Analysis:
     origins: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) -> Analysis:
+def analyze_study(
+    study: Study, *, draws: int = DRAWS, with_model: bool = True, over: tuple[Unit, ...] = ("both",)
+) -> Analysis:
     """Compute everything.
 
     Args:
         study: opened study.
         draws: bootstrap draws.
         with_model: fit the mixed model (some seconds).
+        over: what the intervals of kappa take as a sample; the first is the main one.
 
     Raises:
         EmptySelectionError: if there are no answers.
@@ -142,8 +147,8 @@ def analyze_study(study: Study, *, draws: int = DRAWS, with_model: bool = True) 
         num_excluded=len(excluded),
         design_changed=declared_fingerprint(study) != study.design.fingerprint,
         reference=reference,
-        everybody=_results(study, long, reference, draws, with_model),
-        kept=None if kept.is_empty() else _results(study, kept, reference, draws, with_model),
+        everybody=_results(study, long, reference, draws, with_model, over),
+        kept=None if kept.is_empty() else _results(study, kept, reference, draws, with_model, over),
         simulated=is_simulated(study),
         origins=study.origins,
     )
@@ -157,14 +162,22 @@ def reference_condition(study: Study) -> str:
     return study.reference if study.reference in names else names[0]
 
 
-def _results(study: Study, long: pl.DataFrame, reference: str, draws: int, with_model: bool) -> Results:
+def _results(
+    study: Study, long: pl.DataFrame, reference: str, draws: int, with_model: bool, over: tuple[Unit, ...]
+) -> Results:
     first = long.filter(pl.col("repeat") == 0)
     seed = study.design.order.seed
     conditions, differences = _describe(study, first, reference, draws)
     model, note, effects = (None, "not asked for", {}) if not with_model else _model(study, first, reference)
     broken = [clip.clip for clip in study.clips if clip.broken]
     table, plain = ratings_of(study, long), ratings_of(study, long.filter(~pl.col("clip").is_in(broken)))
-    over = ("clips", "raters", "both")
+
+    def agreement(ratings: RatingTable | None, name: str) -> AgreementSummary | None:
+        if ratings is None:
+            return None
+        rng = stream(seed, "analysis", name)
+        return summarize_agreement(ratings, draws=draws, over=over, profile=study.design.profile, rng=rng)
+
     again = first.join(long.filter(pl.col("repeat") == 1), on=["rater", "clip"], suffix="_again")
     shift = (again["rating_again"] - again["rating"]).to_numpy()
     return Results(
@@ -177,12 +190,8 @@ def _results(study: Study, long: pl.DataFrame, reference: str, draws: int, with_
         ),
         model=model,
         model_note=note,
-        agreement=None
-        if table is None
-        else summarize_agreement(table, draws=draws, over=over, rng=stream(seed, "analysis", "agreement")),
-        agreement_without_anchors=None
-        if plain is None or not broken
-        else summarize_agreement(plain, draws=draws, over=over, rng=stream(seed, "analysis", "plain agreement")),
+        agreement=agreement(table, "agreement"),
+        agreement_without_anchors=agreement(plain if broken else None, "plain agreement"),
         repeats=again.height,
         repeat_same=float((shift == 0).mean()) if again.height else float("nan"),
         repeat_mean_shift=float(shift.mean()) if again.height else float("nan"),

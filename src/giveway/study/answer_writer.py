@@ -81,14 +81,23 @@ def _insertion(count: int) -> TextClause:
         f"WITH given ({', '.join(COLUMNS)}) AS (VALUES ({first}){others}) "
         f"INSERT INTO answers ({', '.join(COLUMNS)}) SELECT {given} FROM given "
         "JOIN assignments ON assignments.rater_id = given.rater_id AND assignments.position = given.position "
-        "WHERE (assignments.kind <> 'clip' OR given.plays >= 1) AND (SELECT state FROM studies) = 'open' "
+        "WHERE (assignments.kind <> 'clip' OR given.plays >= :min_plays) AND (SELECT state FROM studies) = 'open' "
         "ON CONFLICT DO NOTHING RETURNING id"
     )
 
 
-def write_answers(connection: Connection, answers: Sequence[Answer], key: StudyKey) -> list[Outcome]:
-    """Insert answers inside the caller's transaction, each with its code; an outcome counts only after its commit."""
-    values: dict[str, Any] = {}
+def write_answers(
+    connection: Connection, answers: Sequence[Answer], key: StudyKey, *, min_plays: int = 1
+) -> list[Outcome]:
+    """Insert answers inside the caller's transaction, each with its code; an outcome counts only after its commit.
+
+    Args:
+        connection: in a transaction.
+        answers: what came in.
+        key: of the study.
+        min_plays: full playbacks of a clip without which its answer is refused; 0 in the printed form.
+    """
+    values: dict[str, Any] = {"min_plays": min_plays}
     for n, one in enumerate(answers):
         row = {name: getattr(one, name) for name in FIELDS}
         values |= {f"{name}_{n}": value for name, value in row.items()}
@@ -123,10 +132,12 @@ class AnswerWriter:
     Args:
         engine: database.
         key: of the study.
+        min_plays: see :func:`write_answers`.
     """
 
-    def __init__(self, engine: Engine, key: StudyKey) -> None:
+    def __init__(self, engine: Engine, key: StudyKey, *, min_plays: int = 1) -> None:
         self._engine, self._key = engine, key
+        self._min_plays = min_plays
         self._waiting: queue.Queue[_Entry | None] = queue.Queue(MAX_WAITING)
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="answers", daemon=True)
@@ -180,7 +191,7 @@ class AnswerWriter:
     def _write(self, answers: list[Answer]) -> list[Outcome]:
         if self._engine.dialect.name == "sqlite":
             with self._engine.begin() as connection:
-                return write_answers(connection, answers, self._key)
+                return write_answers(connection, answers, self._key, min_plays=self._min_plays)
         try:
             return self._write_at_once(answers)
         except DBAPIError as error:
@@ -194,7 +205,7 @@ class AnswerWriter:
             self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         try:
             with self._connection.begin():
-                return write_answers(self._connection, answers, self._key)
+                return write_answers(self._connection, answers, self._key, min_plays=self._min_plays)
         except DBAPIError as error:
             if error.connection_invalidated:
                 self._connection.close()

@@ -71,8 +71,13 @@ def cut(scene: Scene, window: Window, style: ClipStyle) -> ClipScene:
 
 
 def clip_document(clip: ClipScene, style: ClipStyle, labels: tuple[str, str] = ("Ego", "Rated car")) -> ClipDocument:
-    """The canvas document: neutral ids, no title, no map name, no absolute time or place."""
-    ids = np.array(["ego", "rated", *(f"v{i}" for i in range(clip.tracks.num_agents - 2))])
+    """The canvas document: neutral ids, no title, no map name, no absolute time or place.
+
+    With ``style.focus = "none"`` nothing tells the rated vehicle from the others, and nobody is labeled.
+    """
+    focus = style.focus == "rated"
+    second = "rated" if focus else f"v{clip.tracks.num_agents - 2}"
+    ids = np.array(["ego", second, *(f"v{i}" for i in range(clip.tracks.num_agents - 2))])
     road = None if clip.road is None else replace(clip.road, name="", warnings=())
     scene = Scene(
         tracks=replace(clip.tracks, ids=ids),
@@ -82,8 +87,8 @@ def clip_document(clip: ClipScene, style: ClipStyle, labels: tuple[str, str] = (
     document = replay_document(
         scene,
         ego="ego",
-        roles={"ego": "ego", "rated": "rated"},
-        labels={"ego": labels[0], "rated": labels[1]},
+        roles={"ego": "ego", "rated": "rated"} if focus else {"ego": "ego"},
+        labels={"ego": labels[0], "rated": labels[1]} if focus else {},
     )
     agents = [{**agent, "kind": "vehicle"} for agent in document["agents"]]  # a source's own classes would tell it
     return {

@@ -19,6 +19,7 @@ from giveway.study.design import MAX_CLIPS_PER_RATER, MAX_MINUTES, STUDY_FILE, S
 from giveway.study.log_sources import UNKNOWN_ORIGIN
 from giveway.study.manifest import CLIP_FOLDER, UNKNOWN, Clip, ClipRole, write_manifest
 from giveway.study.orders import order_for_slot
+from giveway.study.printed_form import NUM_VIDEOS
 from giveway.study.secrets import load_key
 from giveway.study.sources import Source
 from giveway.study.texts import load_texts
@@ -112,6 +113,7 @@ def create_study(
             shop.make(source, count, extra)
         clips = list(shop.made.values())
         _check_signature(design, clips)
+        _require_printed_number(design, sources, clips)
         write_manifest(work, clips)
         write_design(work, design)
         load_key(work)
@@ -195,6 +197,17 @@ class _Workshop:
             declared_by="" if unknown else rows[1].declared_by,
         )
         self.progress(len(self.made), self.plan.num_clips + self.design.order.practice_clips, condition)
+
+
+def _require_printed_number(design: StudyDesign, sources: Sequence[Source], clips: Sequence[Clip]) -> None:
+    """The printed form counts its sections; with fewer videos it would be another form."""
+    if design.is_published and len(clips) != NUM_VIDEOS:
+        raise EmptySelectionError(
+            f"the printed form has {NUM_VIDEOS} videos",
+            where=sources[0].folder.parent if len(sources) > 1 else sources[0].folder,
+            found=f"{len(clips)} different stretches worth showing",
+            hint="give more recordings, shorten --seconds, or use --template balanced",
+        )
 
 
 def _move(work: Path, folder: Path) -> None:

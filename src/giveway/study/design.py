@@ -17,6 +17,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, UnknownNameError
 from giveway.core.files import write_text
+from giveway.stats.agreement_summary import AgreementProfile
+from giveway.study import printed_form
 from giveway.study.orders import OrderPlan
 
 STUDY_FILE = "study.toml"
@@ -25,7 +27,7 @@ MAX_MINUTES = 20.0
 
 QUESTION = "How realistic is the surrounding vehicle's trajectory?"
 """Names by which recorded traffic is known where nobody says which condition it is, most telling first."""
-OPTIONS = ("Very unrealistic", "Slightly unrealistic", "Neutral", "Slightly realistic", "Very realistic")
+OPTIONS = printed_form.OPTIONS
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 FalseIsOff = BeforeValidator(lambda value: None if value is False else value)
@@ -48,6 +50,8 @@ class ClipStyle(Section):
         span_m: meters across the shorter side.
         up: orientation, fixed per study: north up or ego up.
         player: what raters see first; the other one is the fallback where it exists.
+        focus: ``rated`` paints the car to judge orange and labels it; ``none`` gives all surrounding cars one color and
+            no label, only the ego is colored.
     """
 
     duration_s: Annotated[float, Field(ge=0.5, le=60)] = 10.0
@@ -55,6 +59,7 @@ class ClipStyle(Section):
     span_m: Annotated[float, Field(ge=10, le=500)] = 80.0
     up: Literal["north", "ego"] = "north"
     player: Literal["canvas", "video"] = "canvas"
+    focus: Literal["rated", "none"] = "rated"
 
 
 class OrderRules(Section):
@@ -146,6 +151,8 @@ class StudyDesign(Section):
         reference: condition which the others are compared with and which provided broken and practice clips; the
             recorded one, or the first one, without the key.
         origin: ``recorded`` is the researcher's word that files which nobody marked were recorded in real traffic.
+        template: ``balanced``, or ``published``: the printed form of the SANDWICH user study, word for word (see
+            :mod:`giveway.study.printed_form`).
         language: of the texts; a file ``texts.<language>.toml`` in the study folder overrides single texts.
     """
 
@@ -158,6 +165,7 @@ class StudyDesign(Section):
     recorded: ShortText | Literal[False] | None = None
     reference: ShortText | None = None
     origin: Literal["recorded"] | None = None
+    template: Literal["balanced", "published"] = "balanced"
     language: Annotated[str, Field(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?$")] = "en"
     clips: ClipStyle = ClipStyle()
     order: OrderRules = OrderRules()
@@ -171,7 +179,22 @@ class StudyDesign(Section):
             raise ValueError("two options have the same text")
         if self.realistic_from > len(self.options):
             raise ValueError(f"realistic_from is {self.realistic_from}, there are {len(self.options)} options")
+        if self.is_published and (changed := _changes_to_print(self)):
+            raise ValueError(
+                f"template published is the printed form and nothing else, but {changed} differs from it; "
+                'use template = "balanced" for a form of your own'
+            )
         return self
+
+    @property
+    def is_published(self) -> bool:
+        """Whether raters see the printed form."""
+        return self.template == "published"
+
+    @property
+    def profile(self) -> AgreementProfile:
+        """Which kappa is the main one: the printed form goes with the printed formula."""
+        return "printed" if self.is_published else "clean"
 
     @property
     def plan(self) -> OrderPlan:
@@ -192,8 +215,36 @@ class StudyDesign(Section):
         for name in ("recorded", "reference", "origin"):  # as before the keys existed
             if content[name] is None:
                 del content[name]
+        if self.template == "balanced":
+            del content["template"]
+        if self.clips.focus == "rated":
+            del content["clips"]["focus"]
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _changes_to_print(design: StudyDesign) -> str:
+    """The first key in which a declaration differs from the printed form; empty if none does."""
+    order, flow, rules = design.order, design.flow, design.exclusions
+    checks = {
+        "question": design.question == printed_form.QUESTION,
+        "options": design.options == printed_form.OPTIONS,
+        "language": design.language == "en",
+        "clips.focus": design.clips.focus == "none",
+        "order.fixed": order.fixed,
+        "order.clips_per_rater": order.clips_per_rater is None,
+        "order.repeat_share": order.repeat_share == 0,
+        "order.attention_checks": order.attention_checks == 0,
+        "order.practice_clips": order.practice_clips == 0,
+        "flow.eligibility": not flow.eligibility,
+        "flow.demographics": not flow.demographics,
+        "flow.comment": not flow.comment,
+        "exclusions": rules
+        == Exclusions(
+            max_failed_checks=None, min_median_rt_share=None, min_rating_variance=None, require_complete=False
+        ),
+    }
+    return next((key for key, equal in checks.items() if not equal), "")
 
 
 def read_design(folder: Path) -> StudyDesign:

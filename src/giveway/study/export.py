@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from giveway import __version__
 from giveway.core.files import write_atomically, write_text
+from giveway.study import printed_form
 from giveway.study.integrity import check_rows
 from giveway.study.simulated import is_simulated
 from giveway.study.tables import answers, assignments, raters
@@ -184,6 +185,7 @@ def code_book(study: Study) -> dict[str, Any]:
         "design_fingerprint": {"declared": declared_fingerprint(study), "now": design.fingerprint},
         "app_version": __version__,
         "question": design.question,
+        "form": printed_form.provenance() if design.is_published else "our own texts",
         "rating": {str(n + 1): option for n, option in enumerate(design.options)},
         "files": {
             "answers.csv": "one row per answer to a clip",

@@ -83,7 +83,9 @@ def overview(study: Study) -> Overview:
         unfinished=tuple((int(a), int(b)) for a, b in unfinished.iter_rows()),
         agreement=None
         if table is None
-        else summarize_agreement(table, draws=LIVE_DRAWS, rng=stream(study.design.order.seed, "live")),
+        else summarize_agreement(
+            table, draws=LIVE_DRAWS, profile=study.design.profile, rng=stream(study.design.order.seed, "live")
+        ),
         distributions=tuple(
             ClipDistribution(clip=row[0], condition=condition[row[0]], counts=tuple(row[1:]))
             for row in counts.iter_rows()

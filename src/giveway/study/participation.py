@@ -83,7 +83,7 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
             .values(
                 code=code,
                 token_hash=token_hash(token),
-                step="eligibility",
+                step="rate" if study.design.is_published else "eligibility",
                 invite=invite,
                 consent_version=study.design.flow.consent_version,
                 consent_utc=now,
@@ -93,10 +93,12 @@ def join(study: Study, *, invite: str | None = None, external_id: str | None = N
             )
             .returning(raters.c.id)
         ).scalar_one()
-        seal_rater(connection, study.key, rater_id)
         if external_id:
             sealed = study.key.seal(external_id[:MAX_EXTERNAL_ID])
             connection.execute(insert(external_ids).values(rater_id=rater_id, sealed=sealed))
+        if study.design.is_published:  # the printed form begins with its first video
+            _take_slot(connection, study, rater_id)
+        seal_rater(connection, study.key, rater_id)
     return token
 
 
@@ -177,19 +179,24 @@ def start_rating(study: Study, rater: Rater) -> Step:
     with study.engine.begin() as connection:
         connection.execute(select(studies.c.id).with_for_update())  # one at a time: slots must not collide
         if connection.execute(select(raters.c.slot).where(raters.c.id == rater.id)).scalar_one() is None:
-            taken = connection.execute(select(raters.c.slot).where(raters.c.slot.is_not(None))).scalars().all()
-            slot = next(n for n in range(len(taken) + 1) if n not in set(taken))
-            items = order_for_slot(study.stimuli, study.plan, slot)
-            connection.execute(update(raters).where(raters.c.id == rater.id).values(slot=slot))
-            connection.execute(insert(assignments), [_assignment(study, rater, item) for item in items])
+            _take_slot(connection, study, rater.id)
         _go(connection, study, rater, "rate")
         seal_rater(connection, study.key, rater.id)
     return "rate"
 
 
-def _assignment(study: Study, rater: Rater, item: Item) -> dict[str, Any]:
+def _take_slot(connection: Connection, study: Study, rater_id: int) -> None:
+    """Store the order of the lowest free slot; the caller holds the lock on the study and seals the rater."""
+    taken = connection.execute(select(raters.c.slot).where(raters.c.slot.is_not(None))).scalars().all()
+    slot = next(n for n in range(len(taken) + 1) if n not in set(taken))
+    items = order_for_slot(study.stimuli, study.plan, slot)
+    connection.execute(update(raters).where(raters.c.id == rater_id).values(slot=slot))
+    connection.execute(insert(assignments), [_assignment(study, rater_id, item) for item in items])
+
+
+def _assignment(study: Study, rater_id: int, item: Item) -> dict[str, Any]:
     row = {
-        "rater_id": rater.id,
+        "rater_id": rater_id,
         "position": item.position,
         "kind": item.kind,
         "item": item.item,
@@ -227,7 +234,7 @@ def count_items(study: Study, rater: Rater) -> tuple[int, int]:
 
 
 def finish_rating(study: Study, rater: Rater) -> Step:
-    """Leave the main block once every item is answered."""
+    """Leave the main block once every item is answered; the printed form asks nothing after it."""
     if rater.step != "rate":
         return rater.step
     items, done = assigned_items(study, rater)
@@ -235,6 +242,8 @@ def finish_rating(study: Study, rater: Rater) -> Step:
         return rater.step
     with study.engine.begin() as connection:
         _go(connection, study, rater, "comment")
+    if study.design.is_published:
+        return finish(study, replace(rater, step="comment"), comment="", age_band=None, driving_band=None)
     return "comment"
 
 
@@ -261,7 +270,10 @@ def finish(study: Study, rater: Rater, *, comment: str, age_band: str | None, dr
 
 
 def withdraw(study: Study, rater: Rater) -> None:
-    """Delete the rater with everything that belongs to him: answers, order, external id."""
+    """Delete the rater with everything that belongs to him: answers, order, external id.
+
+    The rows are gone then; :func:`giveway.study.forgetting.forget_deleted` removes their bytes from the files.
+    """
     with study.engine.begin() as connection:
         for table in (external_ids, answers, assignments):
             connection.execute(delete(table).where(table.c.rater_id == rater.id))

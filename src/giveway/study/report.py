@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from giveway import __version__
 from giveway.core.origins import banner
+from giveway.stats.agreement_interval import Interval
 from giveway.stats.agreement_summary import AgreementSummary
 from giveway.study.analysis import Analysis, ConditionSummary, Estimate, Results
 from giveway.study.simulated import BANNER
@@ -36,10 +37,13 @@ HEAD = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
 )
 METHODS = (
-    "Intervals: 95 %, percentile bootstrap over raters and clips (cluster bootstrap), for kappa as labelled. "
+    "Intervals: 95 %, over raters and clips together: percentile cluster bootstrap; for kappa below 20 clips or 20 "
+    "raters the two-way jackknife. "
     "Agreement is reported, but it is not evidence of realism. The kappa as printed counts every rater as agreeing "
     "with himself and is shown for comparison with published values only."
 )
+
+BAND_RULES = {"printed": "as printed, of the value rounded to two decimals", "half_open": "half-open"}
 
 
 def text_report(analysis: Analysis) -> str:
@@ -57,6 +61,8 @@ def text_report(analysis: Analysis) -> str:
         if results.differences:
             lines += ["", *_align(_difference_rows(results))]
         lines += ["", *_align(_agreement_rows(results))]
+        if results.agreement is not None:
+            lines += ["", "  " + agreement_notes(results.agreement)]
     lines += [
         "",
         "agreement is not evidence of realism; the value as printed counts each rater as agreeing with himself",
@@ -99,10 +105,7 @@ def html_report(study: Study, analysis: Analysis) -> str:
         parts.append(f"<h3>Agreement</h3>{_table(_agreement_rows(results))}")
         for summary in (results.agreement, results.agreement_without_anchors):
             if summary is not None:
-                notes = "; ".join(summary.warnings) or "none"
-                parts.append(
-                    f'<p class="note">Landis and Koch would say “{summary.band}”. Notes: {html.escape(notes)}.</p>'
-                )
+                parts.append(f'<p class="note">{html.escape(agreement_notes(summary))}</p>')
     parts.append(f'<p class="note">{METHODS}</p>')
     title = f"<title>{html.escape(heading)}</title><style>{STYLE}</style></head>"
     return f"{HEAD}{title}<body>{''.join(parts)}</body></html>\n"
@@ -139,23 +142,41 @@ def _difference_rows(results: Results) -> Rows:
 
 
 def _agreement_rows(results: Results) -> Rows:
-    rows = [["agreement", "kappa corrected", "over clips", "over raters", "over both", "as printed", "AC2", "alpha"]]
+    """The main kappa first: corrected, or as printed for the printed form; the interval is of the corrected one."""
+    is_printed = results.agreement is not None and results.agreement.profile == "printed"
+    corrected, printed = ["kappa corrected", "its 95 % interval", "over what"], ["kappa as printed"]
+    rows = [["agreement", *(printed + corrected if is_printed else corrected + printed), "AC2", "alpha"]]
     for title, summary in (("all clips", results.agreement), ("without broken", results.agreement_without_anchors)):
-        if summary is not None:
-            rows.append([title, _number(summary.kappa_corrected), *_intervals(summary), *_others(summary)])
+        if summary is None:
+            continue
+        others = [_number(summary.ac2), _number(summary.alpha)]
+        for interval in summary.intervals or (None,):
+            corrected, printed = (
+                [_number(summary.kappa_corrected), *_interval(interval)],
+                [_number(summary.kappa_as_printed)],
+            )
+            rows.append([title, *(printed + corrected if is_printed else corrected + printed), *others])
     if results.repeats:
         same = f"{results.repeat_same:.2f} the same, mean shift {results.repeat_mean_shift:+.2f}"
-        rows.append([f"{results.repeats} repeats", same, "", "", "", "", "", ""])
+        rows.append([f"{results.repeats} repeats", same, "", "", "", "", ""])
     return rows
 
 
-def _intervals(summary: AgreementSummary) -> list[str]:
-    by_unit = {i.over: f"{_number(i.low)} to {_number(i.high)}" for i in summary.intervals}
-    return [by_unit.get("clips", "–"), by_unit.get("raters", "–"), by_unit.get("both", "–")]
+def _interval(interval: Interval | None) -> list[str]:
+    """Ends, and what they speak about."""
+    if interval is None:
+        return ["–", ""]
+    return [f"{_number(interval.low)} to {_number(interval.high)}", f"{interval.label} ({interval.how})"]
 
 
-def _others(summary: AgreementSummary) -> list[str]:
-    return [_number(summary.kappa_as_printed), _number(summary.ac2), _number(summary.alpha)]
+def agreement_notes(summary: AgreementSummary) -> str:
+    """The band as a footnote, by which rule and of which kappa, and what a reader should know."""
+    which = "as printed" if summary.profile == "printed" else "corrected"
+    notes = "; ".join(summary.warnings) or "none"
+    return (
+        f"Landis and Koch would say “{summary.band}” of kappa {which} (bands {BAND_RULES[summary.band_rule]}). "
+        f"Notes: {notes}."
+    )
 
 
 def _model_text(results: Results) -> str:

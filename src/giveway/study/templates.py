@@ -6,22 +6,21 @@ from dataclasses import replace
 from typing import Any
 
 from giveway.study.creation import Plan
-
-PUBLISHED_CLIPS = 36
+from giveway.study.printed_form import NUM_VIDEOS, QUESTION
 
 
 def published_plan(content: dict[str, Any], plan: Plan) -> tuple[dict[str, Any], Plan]:
-    """The layout of the SANDWICH user study: one introduction and 36 sections, one clip and one question each.
+    """The printed form of the SANDWICH user study: one introduction and 36 sections, one video and one question each.
 
-    Fixed order for everybody, no practice, no attention checks, no repeats, no exclusions, nothing asked at the end;
-    every section has the same question and the same five options. What the original lacked for technical reasons stays:
-    consent with its version, a check that clips play, and answers only after a full playback.
+    Fixed order for everybody, no practice, no playback check, no gate on full playback, no attention checks, no
+    repeats, no exclusions, nothing else asked. Consent, withdrawal and saving at once stay: they do not change what is
+    asked.
 
     Args:
         content: declaration so far.
         plan: numbers so far.
     """
-    rules = {
+    order = {
         "fixed": True,
         "repeat_share": 0.0,
         "attention_checks": 0,
@@ -32,8 +31,16 @@ def published_plan(content: dict[str, Any], plan: Plan) -> tuple[dict[str, Any],
         "max_failed_checks": False,
         "min_median_rt_share": False,
         "min_rating_variance": False,
-        "require_complete": True,
+        "max_anchor_mean": False,
+        "require_complete": False,
     }
-    flow = {"eligibility": ["I hold a driving licence."], "demographics": False, "comment": False}
-    declared = {**content, "order": rules, "exclusions": off, "flow": flow}
-    return declared, replace(plan, num_clips=PUBLISHED_CLIPS, num_anchors=0)
+    declared = {
+        **content,
+        "template": "published",
+        "question": QUESTION,
+        "clips": {**content.get("clips", {}), "focus": "none"},
+        "order": order,
+        "exclusions": off,
+        "flow": {**content.get("flow", {}), "eligibility": [], "demographics": False, "comment": False},
+    }
+    return declared, replace(plan, num_clips=NUM_VIDEOS, num_anchors=0)

@@ -13,6 +13,7 @@ from giveway.core.scene import Scene
 from giveway.study.creation import Plan, create_study
 from giveway.study.design import parse_design
 from giveway.study.sources import Source
+from giveway.study.templates import published_plan
 from giveway.testing import worlds
 
 
@@ -64,4 +65,12 @@ def synthetic_study(
     ]
     plan = Plan(num_clips=num_clips, num_anchors=num_anchors, video=video, recorded=recorded)
     create_study(sources, folder, parse_design(content, where="test"), plan)
+    return folder
+
+
+def published_study(folder: Path, *, num_worlds: int = 40, **design: Any) -> Path:
+    """Create a study of the printed form, with clips of half a second; ``num_worlds`` crossings per condition."""
+    content, plan = published_plan({"id": "published", "clips": {"duration_s": 0.5}, "order": {"seed": 0}}, Plan())
+    sources = [world_source("generated", num_worlds, offset_s=0.5), world_source("recorded", num_worlds)]
+    create_study(sources, folder, parse_design({**content, **design}, where="test"), plan)
     return folder

@@ -12,11 +12,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from giveway import __version__
 from giveway.reports.player.page import static_text
 from giveway.study.answer_writer import AnswerWriter
+from giveway.study.forgetting import Forgetter
 from giveway.study.manifest import check_clips
 from giveway.study.simulated import is_marked
 from giveway.study.workspace import Study
@@ -45,7 +47,8 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
     limits = study.design.limits
     web = WebContext(
         study=study,
-        writer=AnswerWriter(study.engine, study.key),
+        writer=AnswerWriter(study.engine, study.key, min_plays=0 if study.design.is_published else 1),
+        forgetter=Forgetter(study.engine),
         cookies=Cookies(study.key, https=https, researcher_token=researcher_token),
         joins=RateLimiter(per_second=limits.joins_per_minute / 60, burst=limits.joins_per_minute),
         logins=RateLimiter(per_second=limits.logins_per_minute / 60, burst=limits.logins_per_minute),
@@ -56,8 +59,12 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        # A server that was killed between a withdrawal and the end of its clean-up left that to us.
+        if study.engine.dialect.name == "sqlite":
+            await run_in_threadpool(web.forgetter.forget)
         yield
         web.writer.close()
+        web.forgetter.close()
         study.engine.dispose()
 
     app = FastAPI(

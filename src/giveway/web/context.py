@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from giveway import __version__
 from giveway.study.answer_writer import AnswerWriter
+from giveway.study.forgetting import Forgetter
 from giveway.study.participation import Rater, find_rater
 from giveway.study.workspace import Study
 from giveway.web.security import RATER_COOKIE, RATER_COOKIE_S, VISIT_COOKIE, Cookies, RateLimiter
@@ -50,6 +51,7 @@ class WebContext:
 
     study: Study
     writer: AnswerWriter
+    forgetter: Forgetter
     cookies: Cookies
     joins: RateLimiter
     logins: RateLimiter

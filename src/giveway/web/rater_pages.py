@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
+from giveway.study import printed_form
 from giveway.study.participation import (
     AGE_BANDS,
     DRIVING_BANDS,
@@ -37,6 +38,7 @@ def rater_pages(web: WebContext) -> APIRouter:
     """Routes of the rater's pages."""
     router = APIRouter(include_in_schema=False)
     study = web.study
+    clips = study.by_id()
 
     @router.get("/")
     def start(request: Request, invite: str = "") -> Response:
@@ -136,13 +138,26 @@ def rater_pages(web: WebContext) -> APIRouter:
         total, answered = count_items(study, rater)
         if answered == total:
             return web.go(finish_rating(study, rater))
-        return web.page(request, "rate.html", rater=rater, total=total, answered=answered)
+        values: dict[str, Any] = {"rater": rater, "total": total, "answered": answered}
+        if study.design.is_published:
+            return web.page(request, "published.html", form=printed_form, **values)
+        return web.page(request, "rate.html", **values)
+
+    @router.get("/v/{clip}")
+    def video(request: Request, clip: str) -> Response:
+        # The link of the printed form; elsewhere a clip is only seen where it is judged.
+        found = clips.get(clip) if study.design.is_published else None
+        if found is None:
+            raise RefusedError(404, "error_missing")
+        return RedirectResponse("/", 303) if web.rater(request) is None else web.page(request, "video.html", clip=found)
 
     @router.get("/comment")
     def comment(request: Request) -> Response:
         rater = web.at_step(request, "comment")
         if isinstance(rater, Response):
             return rater
+        if study.design.is_published:
+            return web.go(finish(study, rater, comment="", age_band="", driving_band=""))
         return web.page(request, "comment.html", age_bands=AGE_BANDS, driving_bands=DRIVING_BANDS)
 
     @router.post("/comment")
@@ -176,10 +191,13 @@ def rater_pages(web: WebContext) -> APIRouter:
     def withdraw_now(request: Request, csrf: FormText = "") -> Response:
         web.require_form(request, csrf)
         rater = web.rater(request)
+        gone = True
         if rater is not None:
             withdraw(study, rater)
             web.forget(request)
-        response = web.page(request, "message.html", title="withdrawn_title", text="withdrawn_text")
+            gone = web.forgetter.forget()
+        said = "withdrawn_text" if gone else "withdrawn_soon_text"
+        response = web.page(request, "message.html", title="withdrawn_title", text=said)
         web.cookies.drop(response, RATER_COOKIE)
         return response
 

@@ -91,6 +91,7 @@ def researcher_pages(web: WebContext) -> APIRouter:
         guard(request, csrf)
         if sure == "yes":
             delete_external_ids(study)
+            web.forgetter.forget()
         return RedirectResponse(HOME, 303)
 
     @router.get("/download/{name}")

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from giveway.core.logs import request_text
 from giveway.study.secrets import StudyKey, same, token_hash
 
 log = logging.getLogger("giveway.web")
@@ -46,7 +47,8 @@ HEADERS = {
 class Gate:
     """ASGI middleware before everything else: size limits, origin check, headers, and a log without secrets.
 
-    The log has method, path, status and time; never a query, a cookie, an address or a browser's description.
+    The log has method, path, status and time; never a query, a cookie, an address or a browser's description. The path
+    is written as it came, not decoded, so that no request can write a line of its own.
     """
 
     def __init__(self, app: ASGIApp, *, https: bool) -> None:
@@ -83,7 +85,9 @@ class Gate:
                 await PlainTextResponse("too large", 413)(scope, receive, send_with_headers)
         finally:
             elapsed_ms = 1000 * (time.perf_counter() - started)
-            log.info("%s %s %d %.0f ms", scope["method"], scope["path"][:200], status, elapsed_ms)
+            path = scope.get("raw_path") or scope["path"].encode()
+            method = request_text(scope["method"].encode())
+            log.info("%s %s %d %.0f ms", method, request_text(path), status, elapsed_ms)
 
 
 class _TooLargeError(Exception):

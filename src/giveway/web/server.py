@@ -22,14 +22,16 @@ COLLECT_AFTER = (20_000, 20, 50)
 LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "formatters": {
+        "plain": {"()": "giveway.core.logs.LineFormatter", "format": "%(asctime)s %(levelname)s %(message)s"}
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "loggers": {
         "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         "giveway.web": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
     },
 }
-"""uvicorn's own access log stays off: it would write addresses and queries."""
+"""uvicorn's own access log stays off: it would write addresses and queries. Whatever is logged stays on its line."""
 
 
 def researcher_token() -> tuple[str, bool]:

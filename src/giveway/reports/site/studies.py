@@ -36,9 +36,9 @@ from giveway.reports.site.content import (
 
 SIMULATED = "Simulated raters: these answers were drawn by a program and say nothing about anybody's opinion."
 METHODS = (
-    "Intervals: 95 %, percentile bootstrap over raters and clips together. Agreement is reported, but it is not "
-    "evidence of realism. The kappa as printed counts every rater as agreeing with himself; it is for comparison with "
-    "published values only."
+    "Intervals: 95 %, over raters and clips together: percentile cluster bootstrap; for kappa below 20 clips or 20 "
+    "raters the two-way jackknife. Agreement is reported, but it is not evidence of realism. The kappa as printed "
+    "counts every rater as agreeing with himself; it is for comparison with published values only."
 )
 
 CLIP_BYTES = 64 << 20
@@ -86,7 +86,9 @@ def study_section(
     title = f"Simulated raters: {title}" if analysis.get("simulated") else title
     first = Page(file="index.html", title=title, lead=question, blocks=tuple(blocks))
     shown = parts[0][1] or parts[1][1]
-    kappa = (shown.get("agreement") or {}).get("kappa_corrected")
+    agreement = shown.get("agreement") or {}
+    which = "as printed" if agreement.get("profile") == "printed" else "corrected"
+    kappa = agreement.get(f"kappa_{which.replace(' ', '_')}")
 
     def files() -> Iterator[tuple[str, str | bytes]]:
         data = table_data(clips)
@@ -107,7 +109,7 @@ def study_section(
                 (f"{c['condition'].replace('_', ' ')}, mean rating", number(c["mean"]["value"], 2))
                 for c in shown["conditions"]
             ),
-            ("kappa, corrected", number(kappa)),
+            (f"kappa, {which}", number(kappa)),
         ),
         pages=(first, browse, quality),
         files=files,
@@ -163,18 +165,30 @@ def _results(heading: str, results: Mapping[str, Any], options: Sequence[str]) -
 
 def _agreement(results: Mapping[str, Any]) -> Table:
     rows: list[tuple[Entry, ...]] = []
+    notes: list[str] = []
+    is_printed = False
     for title, name in (("all clips", "agreement"), ("without broken clips", "agreement_without_anchors")):
         found = results.get(name)
         if found is None:
             continue
-        over = {i["over"]: f"{number(i['low'])} to {number(i['high'])}" for i in found["intervals"]}
-        intervals = [Entry(text=over.get(unit, "–")) for unit in ("clips", "raters", "both")]
-        others = [value_entry(found[name]) for name in ("kappa_as_printed", "ac2", "alpha")]
-        rows.append((Entry(text=title), value_entry(found["kappa_corrected"]), *intervals, *others))
-    columns = ("agreement", "kappa corrected", "over clips", "over raters", "over both", "as printed", "AC2", "alpha")
+        interval = next(iter(found["intervals"]), None)
+        ends = "–" if interval is None else f"{number(interval['low'])} to {number(interval['high'])}"
+        label = "" if interval is None else f"{interval['label']} ({interval['method']})"
+        corrected = (value_entry(found["kappa_corrected"]), Entry(text=ends), Entry(text=label))
+        printed = (value_entry(found["kappa_as_printed"]),)
+        others = [value_entry(found[name]) for name in ("ac2", "alpha")]
+        is_printed = found["profile"] == "printed"
+        rows.append((Entry(text=title), *(printed + corrected if is_printed else corrected + printed), *others))
+        which = "as printed" if is_printed else "corrected"
+        notes.append(f"{title}: “{found['band']}” by the printed bands of kappa {which}, two decimals.")
+        notes += [f"{w}." for w in found["warnings"]]
+    heads, head = ("kappa corrected", "its 95 % interval", "over what"), ("kappa as printed",)
+    columns = ("agreement", *(head + heads if is_printed else heads + head), "AC2", "alpha")
     same = results.get("repeat_same")
-    caption = f"{results['repeats']} repeats, {number(same, 2)} the same." if results.get("repeats") else ""
-    return Table(title="", columns=columns, rows=tuple(rows), numeric=frozenset(range(1, 8)), caption=caption)
+    if results.get("repeats"):
+        notes.append(f"{results['repeats']} repeats, {number(same, 2)} the same.")
+    caption = " ".join(dict.fromkeys(note[0].upper() + note[1:] for note in notes))
+    return Table(title="", columns=columns, rows=tuple(rows), numeric=frozenset({1, 5, 6}), caption=caption)
 
 
 def _raters(analysis: Mapping[str, Any]) -> tuple[Block, ...]:

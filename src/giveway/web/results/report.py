@@ -43,6 +43,7 @@ def make_report(
     title: str | None = None,
     limits: Limits | None = None,
     data: Path | None = None,
+    recorded: Path | None = None,
     draws: int = 2000,
     database: str | None = None,
     progress: Progress | None = None,
@@ -55,6 +56,8 @@ def make_report(
         title: heading of the first page; the name of the folder without it.
         limits: how much detail.
         data: recordings, for the maps in replays of drives.
+        recorded: recordings that the motion of generated traffic is compared with; without them ``data``,
+            and without that synthetic ones.
         draws: bootstrap draws for studies.
         database: URL of the database of a study; default SQLite in its folder.
         progress: called with the number of files written so far and the latest one.
@@ -68,7 +71,7 @@ def make_report(
     made = {
         root: sources.study(root, id, draws=draws, database=database)
         if (root / STUDY_FILE).exists()
-        else sources.run(root, id, title="", limits=limits or Limits(), data=data)
+        else sources.run(root, id, title="", limits=limits or Limits(), data=data, recorded=recorded)
         for root, id in zip(found, _ids(folder, found), strict=True)
     }
     sections = sorted(_told_apart(folder, made), key=lambda s: ORDER.index(s.kind) if s.kind in ORDER else len(ORDER))

@@ -23,7 +23,7 @@ REPLAY_RATE_HZ = 10.0
 REPLAY_MARGIN_S = 1.0
 
 
-def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None) -> Section:
+def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None, recorded: Path | None = None) -> Section:
     """The section of a run store."""
     from giveway.reports.site.content import Sources
     from giveway.reports.site.runs import run_section
@@ -31,7 +31,7 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None) -
 
     store = Store(root)
     if any(plan.spec.get("command") == "generate run" for plan in store.plans()):
-        sources = _generated(root, data)
+        sources = _generated(root, recorded if recorded is not None else data)
     else:
         sources = Sources(
             drive_replay=partial(_drive_replay, data=data),
@@ -41,7 +41,7 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None) -
     return run_section(root, id=id, title=title, sources=sources, limits=limits)
 
 
-def _generated(root: Path, data: Path | None) -> Sources:
+def _generated(root: Path, recorded: Path | None) -> Sources:
     """Numbers of all campaigns of a store of generated traffic, and replays of their failures."""
     from giveway.core.errors import EmptySelectionError
     from giveway.generate.campaign.kept import stored_campaigns
@@ -53,7 +53,7 @@ def _generated(root: Path, data: Path | None) -> Sources:
         stored = stored_campaigns(root)
     except EmptySelectionError:
         return Sources()
-    reference = recorded_reference(data)
+    reference = recorded_reference(recorded)
     campaigns = [
         {"label": s.campaign.label, "measures": s.measures, "realism": s.realism, "kinds": s.kinds}
         for s in summarize(root, reference)

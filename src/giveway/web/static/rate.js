@@ -3,6 +3,8 @@ import { bindKeys, createStage, getJson, texts } from "./clip.js";
 import { createQueue } from "./queue.js";
 
 const byId = (id) => document.getElementById(id);
+/** The printed form: its own words, a link to every video, and answers at any time. */
+const published = texts.form === "published";
 const form = byId("form"), answers = byId("answers"), submit = byId("submit"), status = byId("status");
 const formToken = document.querySelector("meta[name=form-token]").content;
 
@@ -32,7 +34,7 @@ const visibleMs = () => visible.ms + (document.hidden ? 0 : performance.now() - 
 
 function allow() {
   answers.disabled = false;
-  if (!form.elements.rating.value) status.textContent = texts.rate_ready;
+  if (!form.elements.rating.value) status.textContent = texts.rate_ready || "";
 }
 
 /** Clips that come next are fetched ahead, so that a short loss of connection is not noticed. */
@@ -51,10 +53,29 @@ async function next() {
   submit.disabled = true;
   submit.textContent = texts.rate_submit;
   const number = total - items.length + 1;
-  byId("progress").value = number - 1;
   byId("title").textContent = texts.rate_title.replace("%n", number).replace("%t", total);
   Object.assign(visible, { ms: 0, since: performance.now() });
   shownAt = performance.now();
+  if (published) await showPublished(number);
+  else await showOwn(number);
+  byId("title").focus({ preventScroll: true });
+  window.scrollTo({ top: 0 });
+}
+
+/** A section of the printed form: number, link, video; the answer does not wait for the video. */
+async function showPublished(number) {
+  byId("section").textContent = texts.section_title.replace("%s", number + 1).replace("%t", total + 1);
+  const link = byId("link");
+  link.href = new URL(`/v/${current.clip}`, location.href).href;
+  link.textContent = link.href;
+  allow();
+  await stage.show(current);
+  fetchAhead();
+}
+
+/** A page of our own: progress, and a clip that is played in full before it is judged, or an attention check. */
+async function showOwn(number) {
+  byId("progress").value = number - 1;
   const isCheck = "check" in current;
   byId("clip-part").hidden = isCheck;
   byId("roles").hidden = isCheck;
@@ -68,8 +89,6 @@ async function next() {
     await stage.show(current);
     fetchAhead();
   }
-  byId("title").focus({ preventScroll: true });
-  window.scrollTo({ top: 0 });
 }
 
 async function leave() {
@@ -101,7 +120,7 @@ async function load() {
   if (!given.size) byId("notice").hidden = true;
   total = session.total;
   items = session.items.filter((item) => !given.has(item.position));
-  byId("progress").max = total;
+  if (!published) byId("progress").max = total;
   next();
 }
 
