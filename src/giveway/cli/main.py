@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from giveway import __version__
+from giveway.cli.needs import check_needs
 from giveway.cli.output import report_error
 from giveway.core.errors import GivewayError, UnknownNameError
 from giveway.core.files import disk_full, refusal
@@ -95,6 +96,7 @@ def run(argv: list[str] | None = None) -> None:
     args = sys.argv[1:] if argv is None else argv
     command: Any = typer.main.get_command(app)
     try:
+        check_needs(args)
         command.main(args=args, prog_name="giveway")
     except GivewayError as error:
         report_error(disk_full(error) or error, as_json="--json" in args)

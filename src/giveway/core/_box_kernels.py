@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import cos, hypot, sin
 
 import numpy as np
-from numba import njit
+
+from giveway.core.kernels import njit
 
 
 @njit(cache=True)

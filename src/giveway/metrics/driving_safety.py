@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import footprints, nearest_agents
+from giveway.core.kernels import njit
 from giveway.core.tracks import Tracks
 
 TTC_BOUND_S = 0.95

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.planning.occupancy import PATH_SPEED
 
 PLAN_STEPS = 50

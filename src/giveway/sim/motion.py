@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.planning.profiles import DT_S, PLAN_STEPS
 from giveway.sim.arrays import PAST, Driver, Status
 
