@@ -10,6 +10,7 @@ be written, or in ``NUMBA_CACHE_DIR``; where nothing can be written each process
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -46,6 +47,7 @@ def njit(*args: Any, **options: Any) -> Any:
 
 
 def _decorated(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    options = {"no_cfunc_wrapper": True, **options}  # for callers in C, of which there are none: a tenth of the time
     try:
         return numba.njit(**options)(function)
     except RuntimeError:  # numba: no locator available
@@ -161,6 +163,7 @@ class _Watch:
         self.cannot_keep = False
         self._depth = threading.local()
         self._name = ""
+        self._collecting = True
         self._began = 0.0
         self._lock: FolderLock | None = None
 
@@ -221,7 +224,10 @@ class _Watch:
             where = f", kept in {_root()}: the installation cannot be written" if _place() == "user" else ""
             _say(f"compiling kernels, {kept}{where}: {name} …")
             threading.Thread(target=self._keep_telling, daemon=True).start()
-        self._began = self._began or time.monotonic()
+        if not self._began:
+            self._began = time.monotonic()
+            self._collecting = gc.isenabled()
+            gc.disable()  # types and instructions are kept until the end: looking for rubbish finds none, and takes long
         self._name = name
         self.count += 1
 
@@ -233,6 +239,8 @@ class _Watch:
             return
         self.seconds += time.monotonic() - self._began
         self._began = 0.0
+        if self._collecting:
+            gc.enable()
 
     def _keep_telling(self) -> None:
         """A line now and then while something is compiled, however long a single kernel takes."""

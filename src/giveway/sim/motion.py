@@ -158,7 +158,8 @@ def spawn(
     for i in range(agents):
         if driver[i] == REPLAY:
             if rec_on[i, column]:
-                log[i, column] = rec[i, column]
+                for k in range(5):  # a slice takes Numba a second to compile
+                    log[i, column, k] = rec[i, column, k]
                 on[i, column] = True
                 if status[i] != PRESENT:
                     first[i] = column
@@ -171,7 +172,8 @@ def spawn(
         place(log[i, column], start[i, 0], start[i, 1], start[i, 2], start[i, 3])
         if tick > 0:
             if _is_taken(i, column, size, log, on, agents):
-                log[i, column] = np.nan
+                for k in range(5):
+                    log[i, column, k] = np.nan
                 delayed[i] += 1
                 continue
             first[i] = column
