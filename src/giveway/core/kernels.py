@@ -227,7 +227,7 @@ class _Watch:
         if not self._began:
             self._began = time.monotonic()
             self._collecting = gc.isenabled()
-            gc.disable()  # types and instructions are kept until the end: looking for rubbish finds none, and takes long
+            gc.disable()  # all of it is kept until the end: looking for rubbish finds none, and takes long
         self._name = name
         self.count += 1
 
