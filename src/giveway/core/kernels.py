@@ -24,10 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, dispatcher
+from numba.core import caching, config, dispatcher
 
 from giveway.core.locks import FolderLock
 
+_CONFIG: Any = config
+_NJIT: Any = numba.njit
 PACKAGE = Path(__file__).resolve().parents[1]
 MARKS = ("@njit", "@compiled(")
 """Lines that begin a kernel in the sources."""
@@ -49,12 +51,12 @@ def njit(*args: Any, **options: Any) -> Any:
 def _decorated(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     options = {"no_cfunc_wrapper": True, **options}  # for callers in C, of which there are none: a tenth of the time
     try:
-        return numba.njit(**options)(function)
+        return _NJIT(**options)(function)
     except RuntimeError:  # numba: no locator available
         if not options.get("cache"):
             raise
         _watch.cannot_keep = True
-        return numba.njit(**{**options, "cache": False})(function)
+        return _NJIT(**{**options, "cache": False})(function)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,7 @@ def _root() -> Path:
     if place == "sources":
         return PACKAGE
     if place == "given":
-        return Path(numba.config.CACHE_DIR)  # pyright: ignore[reportAttributeAccessIssue]
+        return Path(_CONFIG.CACHE_DIR)
     from numba.misc.appdirs import AppDirs
 
     return Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)
@@ -126,17 +128,21 @@ def _root() -> Path:
 @cache
 def _place() -> str:
     """``given`` (NUMBA_CACHE_DIR), ``sources``, or ``user`` where those cannot be written."""
-    if numba.config.CACHE_DIR:  # pyright: ignore[reportAttributeAccessIssue]
+    given = str(_CONFIG.CACHE_DIR)
+    if given and _can_write(Path(given)):
         return "given"
-    folder = PACKAGE / "core" / "__pycache__"
+    return "sources" if _can_write(PACKAGE / "core" / "__pycache__") else "user"
+
+
+def _can_write(folder: Path) -> bool:
     probe = folder / f".probe-{os.getpid()}"
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
     except OSError:
-        return "user"
-    return "sources"
+        return False
+    return True
 
 
 @cache
@@ -197,8 +203,8 @@ class _Watch:
                 watch._start(self._py_func)
             return found
 
-        dispatcher.Dispatcher.compile = compiling  # pyright: ignore[reportAttributeAccessIssue]
-        caching.Cache.load_overload = loading  # pyright: ignore[reportAttributeAccessIssue]
+        setattr(dispatcher.Dispatcher, "compile", compiling)  # noqa: B010
+        setattr(caching.Cache, "load_overload", loading)  # noqa: B010
         Finalize(None, self._sum_up, exitpriority=0)  # unlike atexit also in worker processes
 
     def _wait_for_others(self) -> bool:
