@@ -3,7 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint docs slow clean help
+CONSTRAINTS ?= constraints.txt
+
+.PHONY: demo test lint docs slow faults matrix clean help
 
 help:
 	@echo "make demo   install into .venv, run the demo, say which file to open"
@@ -11,6 +13,8 @@ help:
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make docs   build the documentation into site/"
 	@echo "make slow   the tests that take long"
+	@echo "make faults damaged files of every kind: what is refused, what is read"
+	@echo "make matrix the same bytes on other vector units, BLAS kernels and threads"
 	@echo "make clean  remove .venv and everything made by the targets above"
 
 demo: $(VENV)/.user
@@ -24,6 +28,14 @@ test: $(VENV)/.dev
 slow: $(VENV)/.dev
 	@$(BIN)/python -m pytest -n 2 -m slow
 
+faults: $(VENV)/.dev
+	@$(BIN)/python tools/faults
+	@$(BIN)/python -m pytest tests/fuzz -m faults -n 0
+	@$(BIN)/python -m pytest tests/cli/test_full_disk.py -m slow -n 0
+
+matrix: $(VENV)/.dev
+	@$(BIN)/python tools/matrix
+
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check src tests benchmarks
 	@$(BIN)/ruff format --check src tests benchmarks
@@ -34,11 +46,11 @@ docs: $(VENV)/.dev
 	@$(BIN)/zensical build --clean
 
 # A stamp file per kind of installation, renewed when the requirements change.
-$(VENV)/.user: pyproject.toml constraints.txt
-	@tools/install $(PYTHON) $(VENV) all && touch $@
+$(VENV)/.user: pyproject.toml $(CONSTRAINTS)
+	@tools/install $(PYTHON) $(VENV) all $(CONSTRAINTS) && touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt
-	@tools/install $(PYTHON) $(VENV) dev && touch $@ $(VENV)/.user
+$(VENV)/.dev: pyproject.toml $(CONSTRAINTS)
+	@tools/install $(PYTHON) $(VENV) dev $(CONSTRAINTS) && touch $@ $(VENV)/.user
 
 clean:
 	rm -rf $(VENV) demo site build dist

@@ -5,4 +5,8 @@ Four applications over one data model: ``gaps`` (open-loop benchmark), ``drive``
 Start with :class:`giveway.core.tracks.Tracks`; everything else reads or writes it.
 """
 
+import os
+
+os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # its functions differ in the last bit; before numba is imported
+
 __version__ = "0.1.0"

@@ -99,11 +99,11 @@ def test_a_killed_conversion_goes_on_where_it_stopped(round_root, tmp_path_facto
     store = tmp_path_factory.mktemp("store") / "s"
     script = (
         "import os, sys; from pathlib import Path; import giveway.data.convert as c; import giveway.data.store as s\n"
-        "flush, seen = s._flush, []\n"
+        "flush, seen = s.flush, []\n"
         "def dying(path):\n"
         "    seen.append(path); flush(path)\n"
         "    if len(seen) == 4: os._exit(9)\n"
-        "s._flush = dying\n"
+        "s.flush = dying\n"
         "list(c.convert('round', Path(sys.argv[1]), Path(sys.argv[2])))\n"
     )
     died = subprocess.run([sys.executable, "-c", script, str(round_root), str(store)], check=False)
@@ -146,7 +146,7 @@ def test_a_recording_whose_unfinished_folder_vanishes_fails_and_leaves_nothing(
     describe = store_module._describe
 
     def meanwhile(scenes, roads):
-        shutil.rmtree(next((store / "recordings").rglob(".*")))
+        shutil.rmtree(next(p for p in (store / "recordings").rglob(".*") if p.is_dir()))
         return describe(scenes, roads)
 
     monkeypatch.setattr(store_module, "_describe", meanwhile)

@@ -1,4 +1,4 @@
-"""Subjects are made once per process; the long run only on request."""
+"""Subjects are made once per process."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ import pytest
 
 from fuzz.harness import Fuzzer
 from fuzz.subjects import subjects
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "faults: thousands of damaged files; run with -m faults")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "faults" in config.option.markexpr:
-        return
-    for item in items:
-        if item.get_closest_marker("faults"):
-            item.add_marker(pytest.mark.skip(reason="run with -m faults"))
 
 
 @pytest.fixture(scope="session")

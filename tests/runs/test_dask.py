@@ -169,7 +169,7 @@ def test_an_unreachable_scheduler_is_one_sentence(tmp_path: Path, cells: Cells) 
             cells(2),
             function=DRAW,
             store=tmp_path / "R",
-            executor=DaskExecutor(at_scheduler(address, timeout_s=1.0)),
+            executor=DaskExecutor(at_scheduler(address)),
         )
     assert time.monotonic() - began < 30
     assert address in str(caught.value)

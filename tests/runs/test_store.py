@@ -155,7 +155,7 @@ def test_without_locks_of_the_file_system_the_note_of_a_living_process_counts(
     def unsupported(*_: object) -> None:
         raise OSError(errno.ENOLCK, "no locks here")
 
-    monkeypatch.setattr("giveway.runs.lock.fcntl.flock", unsupported)
+    monkeypatch.setattr("fcntl.flock", unsupported)
     with store.lock(), pytest.raises(StoreError, match="another run"), store.lock():
         pass
     (store.root / "lock").write_text(

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import shutil
+from collections.abc import Iterable
 
 import typer
 
 from giveway import __version__
 from giveway.cli.output import print_json
+from giveway.core.extras import EXTRAS, is_installed
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-LIBRARIES = {
-    "numpy": "",
-    "scipy": "",
-    "numba": "",
-    "polars": "",
-    "shapely": "",
-    "matplotlib": "plot",
-    "sklearn": "models",
-    "torch": "learn",
-    "safetensors": "learn",
-    "botorch": "fit",
-    "cma": "fit",
-    "grpc": "rpc",
-    "fastapi": "study",
-    "sqlalchemy": "study",
-    "alembic": "study",
-    "psycopg": "postgres",
-    "imageio_ffmpeg": "video",
+REQUIRED = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "numba": "numba",
+    "polars": "polars",
+    "shapely": "shapely",
+    "pydantic": "pydantic",
+    "typer": "typer",
+    "rich": "rich",
+    "threadpoolctl": "threadpoolctl",
+    "filelock": "filelock",
+    "psutil": "psutil",
 }
-"""Import name to the extra that brings it; empty for the small install."""
-
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "grpc": "grpcio", "imageio_ffmpeg": "imageio-ffmpeg"}
+"""Import name to distribution of the small install."""
 
 PROGRAMS = {
     "chromium": "browser tests and screenshots (Debian: apt-get install chromium)",
@@ -48,11 +41,17 @@ PROGRAMS = {
 
 @app.command()
 def doctor(as_json: bool = typer.Option(False, "--json", help="Print one JSON document.")) -> None:
-    """What is installed, what is missing, how to get it."""
-    libraries = [_library(name, extra) for name, extra in LIBRARIES.items()]
+    """What is installed, what is missing, how to get it; whether the kernels are compiled."""
+    from giveway.core.kernels import cache_state
+
+    required = [_library(name, distribution) for name, distribution in REQUIRED.items()]
+    extras = {extra: [_library(*names) for names in libraries.items()] for extra, libraries in EXTRAS.items()}
     programs = [{"name": n, "path": shutil.which(n), "for": why} for n, why in PROGRAMS.items()]
-    ok = all(lib["version"] for lib in libraries if not lib["extra"])
+    kernels = cache_state()
+    ok = all(library["version"] for library in required)
     if as_json:
+        listed = [{**library, "extra": ""} for library in required]
+        listed += [{**library, "extra": extra} for extra, libraries in extras.items() for library in libraries]
         print_json(
             {
                 "ok": ok,
@@ -60,22 +59,41 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="Print one JSON do
                 "python": platform.python_version(),
                 "platform": platform.platform(),
                 "cores": os.cpu_count(),
-                "libraries": libraries,
+                "libraries": listed,
                 "programs": programs,
+                "kernels": kernels,
             }
         )
     else:
         typer.echo(f"giveway {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
-        for lib in libraries:
-            state = lib["version"] or f"missing    pip install 'giveway[{lib['extra'] or 'all'}]'"
-            typer.echo(f"  {lib['name']:<16}{state}")
+        _print_libraries(required)
+        for extra, libraries in extras.items():
+            lacks = any(library["version"] is None for library in libraries)
+            typer.echo(f"{extra}{f', incomplete: pip install {_quoted(extra)}' if lacks else ''}")
+            _print_libraries(libraries)
+        typer.echo("programs")
         for program in programs:
-            typer.echo(f"  {program['name']:<16}{program['path'] or 'not found, needed for ' + str(program['for'])}")
+            typer.echo(f"  {program['name']:<18}{program['path'] or 'not found, needed for ' + str(program['for'])}")
+        typer.echo(f"kernels\n  {kernels.sentence()}")
         typer.echo("all that is required is here" if ok else "something required is missing: pip install giveway")
     raise typer.Exit(0 if ok else 1)
 
 
-def _library(name: str, extra: str) -> dict[str, str | None]:
-    found = importlib.util.find_spec(name) is not None
-    distribution = DISTRIBUTIONS.get(name, name)
-    return {"name": name, "extra": extra, "version": importlib.metadata.version(distribution) if found else None}
+def _print_libraries(libraries: Iterable[dict[str, str | None]]) -> None:
+    for library in libraries:
+        typer.echo(f"  {library['name']:<18}{library['version'] or 'missing'}")
+
+
+def _quoted(extra: str) -> str:
+    return f"'giveway[{extra}]'"
+
+
+def _library(name: str, distribution: str) -> dict[str, str | None]:
+    return {"name": name, "version": _version(distribution) if is_installed(name) else None}
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:  # the library is there, put together by hand
+        return "unknown version"

@@ -122,6 +122,8 @@ def _dask(
     import_distributed()
     if scheduler is not None:
         connect = at_scheduler(scheduler)
+        with connect():  # before recordings are read or made, which can take minutes
+            pass
     else:
         spec = ClusterSpec(kind="local") if cluster is None else read_cluster(cluster)
         connect = cluster_from(spec if workers is None else spec.model_copy(update={"workers": workers}))

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from giveway import __version__
+from giveway.cli.needs import check_needs
 from giveway.cli.output import report_error
 from giveway.core.errors import GivewayError, UnknownNameError
 from giveway.core.files import disk_full, refusal
@@ -21,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drive": ("giveway.cli.drive:app", "Let predictions drive: mine, run, score, replay, train-predictor."),
     "generate": ("giveway.cli.generate:app", "Traffic that makes a planner fail although it could have coped."),
     "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
+    "warmup": ("giveway.cli.warmup:app", "Compile the kernels ahead of their first use."),
     "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
     "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),
     "report": ("giveway.cli.report:app", "A static site from results that opens from disk."),
@@ -90,11 +92,17 @@ def _main(  # pyright: ignore[reportUnusedFunction]
     """How well do machines understand drivers who must share a piece of road?"""
 
 
+def command_line() -> Any:
+    """The whole command, for :func:`run` and for commands that run others."""
+    return typer.main.get_command(app)
+
+
 def run(argv: list[str] | None = None) -> None:
     """Entry point: bad input ends in one message and exit code 2, never in a traceback."""
     args = sys.argv[1:] if argv is None else argv
-    command: Any = typer.main.get_command(app)
+    command = command_line()
     try:
+        check_needs(args)
         command.main(args=args, prog_name="giveway")
     except GivewayError as error:
         report_error(disk_full(error) or error, as_json="--json" in args)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from math import cos, hypot, sin
 
 import numpy as np
-from numba import njit
+
+from giveway.core.kernels import njit
 
 
 @njit(cache=True)
@@ -81,11 +82,20 @@ def pair_overlaps(a, b):
 
 
 @njit(cache=True)
+def is_nan_in(row):
+    """Whether any number of a row is NaN, or their sum is (infinities of both signs)."""
+    total = 0.0
+    for k in range(row.shape[0]):
+        total += row[k]
+    return np.isnan(total)
+
+
+@njit(cache=True)
 def separations(first, second):
     """(N,) signed distances of rows (N, 7) and (N, 7); NaN where any number is."""
     out = np.empty(first.shape[0])
     for i in range(first.shape[0]):
-        if np.isnan(first[i].sum() + second[i].sum()):
+        if is_nan_in(first[i]) or is_nan_in(second[i]):
             out[i] = np.nan
         else:
             out[i] = pair_separation(first[i], second[i])
@@ -98,7 +108,9 @@ def all_overlaps(rows):
     instants, agents = rows.shape[:2]
     found = np.empty((64, 3), dtype=np.int64)
     count = 0
-    order = np.arange(agents)
+    order = np.empty(agents, dtype=np.int64)
+    for i in range(agents):
+        order[i] = i
     reach = np.empty(agents)
     low = np.empty(agents)
     for t in range(instants):
@@ -128,7 +140,9 @@ def all_overlaps(rows):
                 if dx * dx + dy * dy <= both * both and pair_overlaps(frame[i], frame[j]):
                     if count == found.shape[0]:
                         grown = np.empty((2 * count, 3), dtype=np.int64)
-                        grown[:count] = found
+                        for k in range(count):
+                            for field in range(3):
+                                grown[k, field] = found[k, field]
                         found = grown
                     found[count, 0], found[count, 1], found[count, 2] = t, min(i, j), max(i, j)
                     count += 1
@@ -139,14 +153,15 @@ def all_overlaps(rows):
 def nearest(rows):
     """(T, A) distance to the nearest other row and its index, from rows (T, A, 7)."""
     instants, agents = rows.shape[:2]
-    gap = np.full((instants, agents), np.nan)
-    index = np.full((instants, agents), -1, dtype=np.int64)
+    gap = np.empty((instants, agents))
+    index = np.empty((instants, agents), dtype=np.int64)
     reach = np.empty(agents)
     for t in range(instants):
         frame = rows[t]
         for i in range(agents):
+            gap[t, i], index[t, i] = np.nan, -1
             reach[i] = hypot(frame[i, 4], frame[i, 5]) + frame[i, 6]
-            if not np.isnan(frame[i].sum()):
+            if not is_nan_in(frame[i]):
                 gap[t, i] = np.inf
         for i in range(agents):
             for j in range(i + 1, agents):

@@ -6,7 +6,8 @@ from __future__ import annotations
 from math import hypot, sqrt
 
 import numpy as np
-from numba import njit
+
+from giveway.core.kernels import njit
 
 TIE_M = 1e-11
 """Distances that differ by less are the same."""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.core.predictions import QUANTILES, PathSet, Prediction, Probability, TimeDistribution
 from giveway.core.samples import AcceptanceBoundary
 

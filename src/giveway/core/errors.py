@@ -123,18 +123,19 @@ class EmptySelectionError(GivewayError):
 
 
 class MissingDependencyError(GivewayError):
-    """An optional library is needed now and not installed.
+    """Optional libraries are needed now and not installed.
 
     Args:
-        library: import name.
-        extra: the extra of this package that brings it.
-        purpose: what it is needed for.
+        libraries: import names.
+        extra: the extra of this package that brings them; several with commas.
+        purpose: what they are needed for.
     """
 
-    def __init__(self, library: str, *, extra: str, purpose: str) -> None:
+    def __init__(self, *libraries: str, extra: str, purpose: str) -> None:
+        one = len(libraries) == 1
         super().__init__(
-            f"{purpose} needs the library {library!r}",
-            found="it is not installed",
+            f"{purpose} needs the {'library' if one else 'libraries'} {', '.join(map(repr, libraries))}",
+            found="it is not installed" if one else "they are not installed",
             hint=f"pip install 'giveway[{extra}]'",
         )
 

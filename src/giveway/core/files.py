@@ -51,8 +51,7 @@ def write_atomically(path: Path) -> Generator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
+        flush(temporary)
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException as error:
@@ -96,6 +95,12 @@ def write_bytes(path: Path, data: bytes, *, flush: bool = True) -> None:
         raise as_store_error(error, path, need=len(data)) from error
 
 
+def flush(path: Path) -> None:
+    """Wait until a file that a library wrote is on the disk; opened for writing, which Windows asks for."""
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
 def in_memory(write: Callable[[BinaryIO], object]) -> bytes:
     """What a writer makes, as bytes.
 
@@ -135,6 +140,38 @@ def replace_folder(new: Path, target: Path) -> None:
             aside.rename(target)
         raise
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def move_folder(new: Path, target: Path) -> None:
+    """Move a finished folder to where there is nothing, or an empty folder, which not every system renames over.
+
+    Raises:
+        OSError: there is something, or the folder cannot be moved.
+    """
+    with suppress(FileNotFoundError):
+        target.rmdir()
+    new.rename(target)
+
+
+UNPORTABLE = frozenset('<>:"\\|?*%') | frozenset(map(chr, range(32)))
+"""Characters that Windows refuses in names, and the one that replaces them."""
+
+RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+"""Names of devices on Windows, with any ending."""
+
+
+def portable_name(name: str) -> str:
+    """A file name that every system takes; equal to ``name`` unless one of them refuses it.
+
+    Characters that Windows refuses become ``%`` and two hexadecimal digits, as does the first letter of a device name
+    and a dot or blank at the end. Different names stay different.
+    """
+    spelled = "".join(f"%{ord(c):02X}" if c in UNPORTABLE else c for c in name)
+    if name.partition(".")[0].rstrip().lower() in RESERVED:
+        spelled = f"%{ord(name[0]):02X}{spelled[1:]}"
+    if name.endswith((".", " ")):
+        spelled = f"{spelled[:-1]}%{ord(name[-1]):02X}"
+    return spelled
 
 
 def write_error(error: OSError, path: Path, *, need: int | None = None) -> GivewayError:

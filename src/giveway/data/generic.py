@@ -74,6 +74,8 @@ class Generic:
         if Path(mapping.files.tracks).is_absolute() or ".." in Path(mapping.files.tracks).parts:
             raise ConfigError("files.tracks must stay below the root", where=path, found=mapping.files.tracks)
         try:
+            if any("**" in part and part != "**" for part in Path(mapping.files.tracks).parts):
+                raise ValueError("'**' stands for whole folders only")  # Python 3.13 takes it for '*'
             matches = list(root.glob(mapping.files.tracks))
         except ValueError as error:
             raise ConfigError(

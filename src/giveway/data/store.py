@@ -17,11 +17,9 @@ digest of its own: it is read, its tables and maps are compared all the same, an
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
@@ -35,7 +33,8 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.checked import Expect, Sealed, read_json, read_parquet, read_sealed, sha256_of_file
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
-from giveway.core.files import in_memory, replace_folder, write_text
+from giveway.core.files import flush, in_memory, portable_name, replace_folder, write_text
+from giveway.core.locks import FolderLock
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
@@ -52,6 +51,7 @@ STATE_COLUMNS = ("x", "y", "heading", "vx", "vy")
 TABLES = ("segments.parquet", "states.parquet")
 AGAIN = "delete the folder and convert the recording again"
 DOCUMENT_BYTES = 1 << 30
+LOCK_SUFFIX = ".lock"
 SAVED = Expect(error=StoreError, what="a file of the store", hint=AGAIN)
 RECORDING = Expect(error=StoreError, what="a converted recording", hint=AGAIN)
 ROAD = Expect(error=StoreError, what="a map of the store", hint="convert the recordings again")
@@ -86,16 +86,19 @@ def open_store(folder: Path, *, create: bool = False) -> None:
 
 
 def recording_folder(store: Path, dataset: str, recording: str) -> Path:
-    """Where a recording lies; every part of its id is one folder."""
+    """Where a recording lies; every part of its id is one folder, under a name that every system takes."""
     parts = [part for part in recording.split("/") if part not in ("", ".", "..")]
-    return store.joinpath("recordings", dataset, *parts)
+    as_given = store.joinpath("recordings", dataset, *parts)  # how release 0.1 called it
+    portable = store.joinpath("recordings", dataset, *map(portable_name, parts))
+    return as_given if portable != as_given and (as_given / "scenes.json").is_file() else portable
 
 
 def remove_leftovers(store: Path) -> None:
     """Delete what killed conversions left; what a living one is writing stays."""
     for path in sorted((store / "recordings").rglob(".*")):
-        if path.is_dir() and not _is_in_use(path):
-            shutil.rmtree(path, ignore_errors=True)
+        folder = path.with_suffix("") if path.suffix == LOCK_SUFFIX else path
+        if path.is_dir() or (folder != path and not folder.exists()):
+            _remove_unless_in_use(folder)
 
 
 def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[Scene]) -> Path:
@@ -131,7 +134,7 @@ def write_recording(store: Path, dataset: str, recording: str, scenes: Sequence[
             }
             path = temporary / "scenes.json"
             path.write_bytes(seal(json.dumps(document, ensure_ascii=False, allow_nan=False).encode()))
-            _flush(path)
+            flush(path)
             temporary.chmod(0o755)
             replace_folder(temporary, target)
     except OSError as error:
@@ -218,30 +221,30 @@ def _check_place(store: Path, target: Path) -> None:
 @contextmanager
 def _temporary_folder(target: Path) -> Generator[Path]:
     """A hidden folder beside the target, locked as long as this process lives; removed at the end."""
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    handle = os.open(temporary, os.O_RDONLY)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    lock = _lock_of(temporary)
+    with suppress(OSError):  # a file system without locks: such folders are never taken for leftovers
+        lock.take()
     try:
-        with suppress(OSError):  # a file system without locks: such folders are never taken for leftovers
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        temporary.mkdir(mode=0o700)
         yield temporary
     finally:
-        os.close(handle)
         shutil.rmtree(temporary, ignore_errors=True)
+        lock.remove()
 
 
-def _is_in_use(folder: Path) -> bool:
-    """Whether a living process holds the lock of a temporary folder, or nobody can tell."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
+def _remove_unless_in_use(folder: Path) -> None:
+    """Delete a temporary folder unless a living process holds its lock, or nobody can tell."""
+    lock = _lock_of(folder)
+    with suppress(OSError):
+        if lock.take():
+            shutil.rmtree(folder, ignore_errors=True)
+            lock.remove()
+
+
+def _lock_of(temporary: Path) -> FolderLock:
+    """Beside the folder, which can be moved while it is locked."""
+    return FolderLock(temporary.with_name(f"{temporary.name}{LOCK_SUFFIX}"))
 
 
 def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:
@@ -278,7 +281,7 @@ def _write_tables(folder: Path, scenes: Sequence[Scene]) -> None:
         rows = max(frame.height, 1)
         write = partial(frame.write_parquet, compression="lz4", statistics=False, row_group_size=rows)
         path.write_bytes(in_memory(write))
-        _flush(path)
+        flush(path)
 
 
 def _describe(scenes: Sequence[Scene], roads: Mapping[int, str]) -> dict[str, Any]:
@@ -394,8 +397,3 @@ def _write_road(store: Path, road: LaneMap) -> str:
 @lru_cache(maxsize=32)
 def _read_road(path: Path) -> LaneMap:
     return road_from_plain(read_json(path, limit=DOCUMENT_BYTES, sha256=path.stem, expect=ROAD))
-
-
-def _flush(path: Path) -> None:
-    with path.open("rb+") as stream:
-        os.fsync(stream.fileno())

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import wrap_angle
+from giveway.core.kernels import njit
 from giveway.core.tracks import AgentKind, Tracks
 
 SPACING_M = 1.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UnknownNameError
+from giveway.core.kernels import njit
 from giveway.gaps.profile import Profile
 from giveway.gaps.times import GapTimes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.gaps.prediction_time import DT_S
 from giveway.gaps.profile import Profile
 from giveway.gaps.times import GapTimes

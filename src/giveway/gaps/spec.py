@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ConfigError, GivewayError, UsageError
+from giveway.core.extras import require
 from giveway.core.predictions import OutputKind
 from giveway.data.synthetic import SYNTHESIZERS
 from giveway.gaps.extractions import EXTRACTIONS
@@ -18,6 +19,7 @@ from giveway.gaps.profile import Profile, profile_named
 from giveway.gaps.recipes import recipe_for
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
+from giveway.models import needs_of
 
 
 class Relaxation(BaseModel):
@@ -167,8 +169,10 @@ def _check_names(spec: RunSpec) -> None:
             )
     for name in spec.metrics:
         METRICS.get(name)
+    named = (*spec.models, spec.conditional_paths)
+    require(needs_of(named), purpose="a run of these models")
     shortest = min(spec.n_input)
-    for name in (*spec.models, spec.conditional_paths):
+    for name in named:
         info = recipe_for(name, profile, spec.training).info
         if info.min_input > shortest:
             raise UsageError(

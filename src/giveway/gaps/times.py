@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.gaps.profile import Profile
 from giveway.gaps.raw import Description
 

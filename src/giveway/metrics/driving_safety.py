@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import footprints, nearest_agents
+from giveway.core.kernels import njit
 from giveway.core.tracks import Tracks
 
 TTC_BOUND_S = 0.95
@@ -78,9 +78,10 @@ def time_to_collision(
 ) -> FloatArray:
     """(T,) see :func:`closeness`; rows are (A, T, 7) footprints."""
     agents, instants = observed.shape
-    out = np.full(instants, np.inf)
+    out = np.empty(instants)
     own, other = np.empty(7), np.empty(7)
     for k in range(instants):
+        out[k] = np.inf
         if not observed[ego, k] or math.hypot(velocity[ego, k, 0], velocity[ego, k, 1]) <= STOPPED_MPS:
             continue
         best = steps + 1
@@ -93,8 +94,8 @@ def time_to_collision(
             along = rows[ego, k, 2] * dx + rows[ego, k, 3] * dy
             if along < -rows[ego, k, 4]:
                 continue  # its center is behind the ego's rear
-            own[:] = rows[ego, k]
-            other[:] = rows[j, k]
+            for field in range(7):  # a slice takes Numba a second to compile
+                own[field], other[field] = rows[ego, k, field], rows[j, k, field]
             limit = math.hypot(dx, dy) - reach - math.hypot(own[4], own[5])
             closing = math.hypot(velocity[j, k, 0] - velocity[ego, k, 0], velocity[j, k, 1] - velocity[ego, k, 1])
             if limit > closing * min(steps, best) * step_s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from giveway.core.registry import Registry
@@ -27,3 +28,11 @@ MODELS: Registry[GapPredictor] = Registry(
     group="giveway.models",
 )
 """Predictors of gap acceptance (recipes, not yet fitted) by name."""
+
+NEEDS = {"LR_": ("models",), "TPP": ("learn",), "T++": ("learn",), "CM_": ("fit/torch", "fit/botorch")}
+"""Beginning of a name to the optional libraries that fitting it needs; see :mod:`giveway.core.extras`."""
+
+
+def needs_of(names: Iterable[str]) -> tuple[str, ...]:
+    """What some models need together; nothing for those of others, who look after themselves."""
+    return tuple(need for name in names for start, needs in NEEDS.items() if name.startswith(start) for need in needs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.planning.occupancy import blocked_interval, descend, nearest_row
 from giveway.planning.profiles import (
     CHECK_EVERY,
@@ -17,6 +17,7 @@ from giveway.planning.profiles import (
     PLAN_STEPS,
     ROW_CAR,
     ROW_COURTESY,
+    ROW_FACTS,
     ROW_LENGTH,
     ROW_PROBABILITY,
     ROW_WIDTH,
@@ -93,7 +94,8 @@ def block_rows(
                 blocks = True
         if blocks:
             if kept < r:
-                row_facts[kept] = row_facts[r]
+                for fact in range(ROW_FACTS):  # a slice takes Numba a second to compile
+                    row_facts[kept, fact] = row_facts[r, fact]
             kept += 1
     return kept
 

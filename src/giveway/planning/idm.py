@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from numba import njit
+from giveway.core.kernels import njit
 
 
 class IdmParameters(NamedTuple):

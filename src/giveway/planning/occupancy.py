@@ -8,9 +8,9 @@ center of the own car.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.kernels import njit
 
 PATH_X, PATH_Y, PATH_COS, PATH_SIN, PATH_HEADING, PATH_SPEED = range(6)
 """Columns of a path table."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy.interpolate import CubicSpline
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import DataError
+from giveway.core.kernels import njit
 from giveway.core.smoothing import weighted_windows
 
 STEP_M = 0.25

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.planning.occupancy import PATH_SPEED
 
 PLAN_STEPS = 50
@@ -133,11 +133,12 @@ def speed_profiles(
         cost: (candidates,) written: cost of jerk, acceleration, slowness and missing progress, others not considered.
     """
     last = path.shape[0] - 1
-    speed, accel, way = np.full(NUM_PROFILES, v), np.full(NUM_PROFILES, a), np.full(NUM_PROFILES, s)
-    total, reference = np.zeros(NUM_PROFILES), np.empty(NUM_PROFILES)
-    trial[0, 0] = s
-    trial[1, 0] = v
-    trial[2, 0] = a
+    speed, accel, way = np.empty(NUM_PROFILES), np.empty(NUM_PROFILES), np.empty(NUM_PROFILES)
+    total, reference = np.empty(NUM_PROFILES), np.empty(NUM_PROFILES)
+    for i in range(NUM_PROFILES):
+        speed[i], accel[i], way[i], total[i] = v, a, s, 0.0
+    for i in range(NUM_CANDIDATES):
+        trial[0, 0, i], trial[1, 0, i], trial[2, 0, i] = s, v, a
     w_jerk = p.w_jerk / (DT_S * DT_S * PLAN_STEPS)
     w_first = p.w_first_jerk / (DT_S * DT_S)
     w_accel = p.w_accel / PLAN_STEPS
@@ -163,9 +164,8 @@ def speed_profiles(
             total[i] += weight * jump * jump + w_accel * new_accel * new_accel + w_speed * short
             speed[i] = new_speed
             accel[i] = new_accel
-        trial[0, k + 1, :NUM_PROFILES] = way
-        trial[1, k + 1, :NUM_PROFILES] = speed
-        trial[2, k + 1, :NUM_PROFILES] = accel
+        for i in range(NUM_PROFILES):
+            trial[0, k + 1, i], trial[1, k + 1, i], trial[2, k + 1, i] = way[i], speed[i], accel[i]
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
     for i in range(NUM_PROFILES):
         cost[i] = total[i] + p.w_progress * max(1.0 - (way[i] - s) / reachable, 0.0)

@@ -15,18 +15,17 @@ an artifact that came out differently are found.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from giveway.core.checked import Expect, known_sha256, read_sealed, remember_sha256, sha256_of_file
 from giveway.core.errors import DiskFullError, StoreError
-from giveway.core.files import disk_full, write_bytes
+from giveway.core.files import disk_full, flush, write_bytes
+from giveway.core.locks import waiting_lock
 from giveway.core.seals import seal
 from giveway.runs.cells import content_key
 from giveway.runs.files import canonical_json
@@ -72,7 +71,7 @@ class Artifacts:
         found = checked_seal(final)
         if found is None:
             final.parent.mkdir(parents=True, exist_ok=True)
-            with _waiting_lock(final.with_name(f"{final.name}.lock")):
+            with waiting_lock(final.with_name(f"{final.name}.lock")):
                 found = checked_seal(final) or self._build(final, spec, build)
         self.used[final.name] = found
         return final
@@ -89,7 +88,7 @@ class Artifacts:
                 if p.is_file()
             }
             for name in files:
-                _flush(temporary / name)
+                flush(temporary / name)
             manifest = {"spec": spec, "files": files, "inputs": self.used}
             write_bytes(temporary / MANIFEST, seal(canonical_json(manifest)))
             _put_aside(final)
@@ -158,23 +157,3 @@ def _put_aside(final: Path) -> None:
 
 def _no_room(final: Path, full: DiskFullError) -> DiskFullError:
     return DiskFullError(full.what, where=final, found=full.found, hint=full.hint)
-
-
-def _flush(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-@contextlib.contextmanager
-def _waiting_lock(path: Path) -> Generator[None]:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        # Without support for locks two processes may build the same thing; the result is equal, only work is lost.
-        with contextlib.suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)

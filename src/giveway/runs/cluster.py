@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from giveway.core.checked import Expect, read_toml
 from giveway.core.errors import ClusterError, ConfigError, MissingDependencyError
-from giveway.runs.dask_engine import CONNECT_S, import_distributed
+from giveway.runs.dask_engine import import_distributed
 from giveway.runs.threads import VARIABLES, num_cores
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 KINDS = ("local", "ssh", "slurm", "pbs")
 ONE_THREAD = dict.fromkeys(VARIABLES, "1")
+
+CONNECT_S = 20.0
+"""For the scheduler of a cluster that we have just started."""
 
 
 class ClusterSpec(BaseModel):

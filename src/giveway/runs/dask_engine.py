@@ -22,12 +22,13 @@ from giveway.runs.executor import MAX_ATTEMPTS, Control, Job, Outcome
 from giveway.runs.lane import DIED, Limits, lost
 from giveway.runs.local import JobQueue
 from giveway.runs.remote import WorkerFacts, difference, evaluate_here, facts, stop_here
+from giveway.runs.scheduler_address import Deadline, try_address, unreachable
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-CONNECT_S = 20.0
-ANSWER_S = 60.0
+EXPLAIN_S = 5.0
+ANSWER_S = 12.0
 """A scheduler that is gone is noticed at once; one that is only busy gets this long."""
 
 LOOK_EVERY_S = 1.0
@@ -113,7 +114,8 @@ class _Session:
                     self.crew.require()
                 yield from self._take_in()
         finally:
-            self._let_go()
+            if not self.crew.scheduler_is_lost:  # nobody would answer
+                self._let_go()
 
     def _look(self) -> Iterator[Outcome]:
         """Notice workers that came and those that are gone."""
@@ -162,7 +164,7 @@ class _Session:
             self.crew.require_scheduler()
             return _gone(task)
         try:
-            error = task.future.exception(timeout=CONNECT_S)
+            error = task.future.exception(timeout=EXPLAIN_S)
         except Exception as caught:  # the worker left with the explanation
             self.crew.require_scheduler()
             error = caught
@@ -213,6 +215,7 @@ class _Crew:
         self._unfit: set[str] = set()
         self._told = False
         self._alone_since = time.monotonic()
+        self.scheduler_is_lost = False
 
     def look(self, job: Job | None) -> None:
         """Ask the scheduler for its workers and new ones for their facts."""
@@ -245,6 +248,7 @@ class _Crew:
             info: Any = self.client.sync(_identity, self.client, callback_timeout=ANSWER_S)
             return list(info["workers"])
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            self.scheduler_is_lost = True
             raise ClusterError(
                 "the scheduler does not answer any more",
                 where=_address(self.client),
@@ -348,23 +352,18 @@ def _probe(store: str | None) -> Generator[tuple[str | None, str]]:
         path.unlink(missing_ok=True)
 
 
-def at_scheduler(
-    address: str, *, timeout_s: float = CONNECT_S
-) -> Callable[[], contextlib.AbstractContextManager[Client]]:
-    """Connect to a scheduler that somebody else runs, e.g. ``tcp://host:8786``."""
+def at_scheduler(address: str) -> Callable[[], contextlib.AbstractContextManager[Client]]:
+    """Connect to a scheduler that somebody else runs, e.g. ``tcp://host:8786``, or say within 10 s why not."""
 
     @contextlib.contextmanager
     def connect() -> Generator[Client]:
         client_class = import_distributed().Client
+        deadline = Deadline()
+        try_address(address, deadline)
         try:
-            client = client_class(address, timeout=timeout_s, set_as_default=False)
+            client = client_class(address, timeout=deadline.left_s(at_least=3.0), set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise ClusterError(
-                "cannot reach the scheduler",
-                where=f"--scheduler {address}",
-                found=f"{type(error).__name__}: {error}"[:300],
-                hint="check address and firewall; start one with: dask scheduler",
-            ) from error
+            raise unreachable(address, f"it accepts connections but does not answer: {error}") from error
         try:
             yield client
         finally:

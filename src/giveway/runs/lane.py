@@ -17,7 +17,6 @@ from collections.abc import Generator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from pathlib import Path
 
 from giveway.runs.executor import Job, Outcome
 from giveway.runs.records import FailedCell
@@ -150,11 +149,12 @@ def lost(job: Job, error: str, message: str, elapsed_s: float) -> Outcome:
 
 def resident_mb(pid: int) -> float:
     """Memory of a process, 0 if it is gone or the system does not tell."""
+    import psutil
+
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
+        return psutil.Process(pid).memory_info().rss / 1e6
+    except psutil.Error:
         return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _initialize(search_path: list[str]) -> None:
@@ -185,5 +185,8 @@ def _may_have_children() -> Generator[None]:
 
 
 def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+    """At once, without asking the process."""
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).kill()

@@ -126,4 +126,6 @@ def _open(root: str) -> Store:
 
 
 def _local_artifacts() -> Path:
-    return Path(tempfile.gettempdir()) / f"giveway-artifacts-{os.getuid()}"
+    """Of this user: a folder for temporary files may be shared. On Windows it is the user's own."""
+    user_number: Callable[[], int] | None = getattr(os, "getuid", None)
+    return Path(tempfile.gettempdir()) / f"giveway-artifacts-{'own' if user_number is None else user_number()}"

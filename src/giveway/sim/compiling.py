@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from numba import njit
+from giveway.core.kernels import njit
 
 
 def compiled(*depends_on: ModuleType) -> Callable[[Callable[..., Any]], Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from numba import njit
-
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.sim.motion import MAX_STEER_RAD, WHEELBASE_SHARE
 
 X, Y, HEADING, SPEED, STEER, ACCEL = range(6)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.planning.profiles import DT_S, PLAN_STEPS
 from giveway.sim.arrays import PAST, Driver, Status
 
@@ -158,7 +158,8 @@ def spawn(
     for i in range(agents):
         if driver[i] == REPLAY:
             if rec_on[i, column]:
-                log[i, column] = rec[i, column]
+                for k in range(5):  # a slice takes Numba a second to compile
+                    log[i, column, k] = rec[i, column, k]
                 on[i, column] = True
                 if status[i] != PRESENT:
                     first[i] = column
@@ -171,7 +172,8 @@ def spawn(
         place(log[i, column], start[i, 0], start[i, 1], start[i, 2], start[i, 3])
         if tick > 0:
             if _is_taken(i, column, size, log, on, agents):
-                log[i, column] = np.nan
+                for k in range(5):
+                    log[i, column, k] = np.nan
                 delayed[i] += 1
                 continue
             first[i] = column

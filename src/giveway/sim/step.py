@@ -171,11 +171,13 @@ def advance(
                     trial,
                     cost,
                 )
-                plan[:] = trial[0, 1:, best]
+                for k in range(PLAN_STEPS):  # a slice takes Numba a second to compile
+                    plan[k] = trial[0, k + 1, best]
                 new_speed = trial[1, 1, best]
                 accel = trial[2, 1, best]
             elif driver == EXTERNAL:
-                plan[:] = moving.external_s[c, i]
+                for k in range(PLAN_STEPS):
+                    plan[k] = moving.external_s[c, i, k]
                 new_speed = moving.external_v[c, i]
                 accel = (new_speed - speed) / DT_S
             else:

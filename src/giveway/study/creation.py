@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from giveway.core.errors import EmptySelectionError, UsageError
-from giveway.core.files import write_atomically
+from giveway.core.files import move_folder, write_atomically
 from giveway.core.origins import WORDS, Origin, RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.seeds import stream
@@ -212,9 +212,7 @@ def _require_printed_number(design: StudyDesign, sources: Sequence[Source], clip
 
 def _move(work: Path, folder: Path) -> None:
     work.chmod(0o755)
-    if folder.exists():
-        folder.rmdir()
-    work.rename(folder)
+    move_folder(work, folder)
 
 
 def _recorded(sources: Sequence[Source], wanted: str | None) -> str | None:

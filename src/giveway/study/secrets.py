@@ -25,6 +25,9 @@ except ImportError as error:  # pragma: no cover - exercised in an environment w
 KEY_FILE = "secret.key"
 KEY_VARIABLE = "GIVEWAY_STUDY_KEY"
 MIN_KEY_BYTES = 32
+SYSTEM_HAS_MODES = os.name == "posix"
+"""Windows reports mode 0666 for every file; there the folder's access list, inherited from the user's own, decides."""
+
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without characters that look alike
 
 
@@ -81,7 +84,7 @@ def load_key(folder: Path) -> StudyKey:
     if not path.exists():
         _write_key(path)
     mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
+    if mode & 0o077 and SYSTEM_HAS_MODES:
         raise ConfigError(
             "others can read the study key", where=path, found=f"mode {mode:04o}", hint=f"chmod 600 {path}"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -33,6 +32,8 @@ def _prefix(folder: Path) -> list[str]:
     """The server refuses to run as root; then it runs as the user that its package made."""
     if os.geteuid() != 0:
         return []
+    import pwd
+
     try:
         account = pwd.getpwnam(SERVER_USER)
     except KeyError:

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from giveway.core.kernels import njit
 
 TABLE_M = 0.5
 MIN_GAP_M = 2.0

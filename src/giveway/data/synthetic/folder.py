@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from giveway.core.errors import UsageError
-from giveway.core.files import write_error
+from giveway.core.files import move_folder, write_error
 from giveway.data.fingerprints import sha256_of_file
 from giveway.data.origins import LIST as RECORD
 
@@ -85,7 +85,7 @@ class ChosenFolder:
             if self._target.is_dir() and any(self._target.iterdir()):
                 self._merge(names)
             else:
-                staging.rename(self._target)
+                move_folder(staging, self._target)
         except OSError as error:
             raise write_error(error, self._target) from error
         return len(files), num_bytes

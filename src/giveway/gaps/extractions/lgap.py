@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.frames import rotated
+from giveway.core.kernels import njit
 from giveway.core.scene import Scene
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo

@@ -10,10 +10,10 @@ Reference:
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.gaps.profile import Profile
 from giveway.gaps.raw import Description, RawGaps, empty_distances
 from giveway.gaps.times import velocity_windows

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from numba import njit
-
 from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.generate.protocol import Fault
 
 NO_FAULT = int(Fault.NONE)

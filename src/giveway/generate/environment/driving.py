@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import DT_S, ActionMode, EgoDriver, Given, Moving, Rules
 from giveway.generate.environment.lanes import locate, pose_at, rows_of, wrapped
 from giveway.generate.roads.road import RoadTables

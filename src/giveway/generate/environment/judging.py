@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import (
     DT_S,
     HISTORY,

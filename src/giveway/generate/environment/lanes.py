@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.generate.roads.road import EDGE_STEP_M, RoadTables
 from giveway.planning.occupancy import descend
 

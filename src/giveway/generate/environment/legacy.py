@@ -6,9 +6,9 @@ import math
 from enum import IntEnum
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import LegacyWeights
 
 FLAT_M2 = 1e-6

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import Naturalness
 
 LOWEST = -5.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from giveway.core.arrays import AnyArray, BoolArray
+from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import Moving, ObservationMode, Rules
 from giveway.generate.environment.lanes import wrapped
 from giveway.generate.roads.road import RoadTables

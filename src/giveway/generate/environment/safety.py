@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
+from giveway.core.kernels import njit
 from giveway.generate.environment.contact import boxes_touch
 from giveway.generate.roads.road import RoadTables
 from giveway.sim.free_motion import HEADING, SPEED, X, Y

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.kernels import njit
 from giveway.generate.environment import careful, contact, driving, judging, lanes, legacy, natural, observing, safety
 from giveway.generate.environment.arrays import (
     DT_S,

@@ -7,8 +7,9 @@ Networks of policies are small, so plain loops, vectorized by the compiler over 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from giveway.core.kernels import njit
 
 Float32Array = NDArray[np.float32]
 

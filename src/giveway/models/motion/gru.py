@@ -13,10 +13,10 @@ import math
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import FileFormatError, UsageError
+from giveway.core.kernels import njit
 from giveway.models.motion.checkpoints import check_finite, read_tensors
 from giveway.models.motion.protocol import (
     FUTURE_STEPS,

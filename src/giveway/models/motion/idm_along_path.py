@@ -6,9 +6,9 @@ At a fork each way is one mode, all equally likely. Off the map, or without one,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from giveway.core.arrays import FloatArray
+from giveway.core.kernels import njit
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.maps.queries import PreparedMap, prepare
 from giveway.models.motion.acceptance import stack_rows

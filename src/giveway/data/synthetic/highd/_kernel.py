@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from giveway.core.kernels import njit
 
 CHANGE_S = 5.0
 SIDE_BY_SIDE = 0.62

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from giveway.core.kernels import njit
 from giveway.models.commotions.kernel.constants import A_NEXT
 from giveway.models.commotions.kernel.lanes import WIDTH, load
 from giveway.models.commotions.kernel.mind import shift_plan, think

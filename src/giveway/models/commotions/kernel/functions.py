@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from giveway.core.kernels import njit
 from giveway.models.commotions.kernel.lanes import (
     exponent_of,
     high_product,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import njit
-
+from giveway.core.kernels import njit
 from giveway.models.commotions.kernel import blocks, value
 from giveway.models.commotions.kernel.constants import (
     A_NEXT,

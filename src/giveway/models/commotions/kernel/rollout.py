@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from giveway.core.kernels import njit
 from giveway.models.commotions.kernel import blocks
 from giveway.models.commotions.kernel.constants import (
     A_NEXT,

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from giveway.core.kernels import njit
 from giveway.models.commotions.kernel.constants import (
     ACTION,
     AFTER_ACTION,
