@@ -17,9 +17,9 @@ from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
 from giveway.metrics import METRICS, Metric
 from giveway.reports.judgment import Judgment, metric_form
+from giveway.reports.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
-from giveway.reports.results import CRITICAL, Results, Scores, Selection, select_results
 from giveway.reports.significance import paired_differences
 from giveway.runs.index import collect
 from giveway.runs.store import Store
@@ -222,7 +222,7 @@ def _with_holm(comparisons: list[Comparison], profile: str) -> tuple[Comparison,
 def _resampled(
     store: Store,
     measure: Metric,
-    results: Results,
+    results: MetricTable,
     first: Mapping[int, str],
     second: Mapping[int, str],
     *,
@@ -236,7 +236,7 @@ def _resampled(
     return bootstrap_difference(store, measure, first, second, rng=rng, num_resamples=num_resamples)
 
 
-def _keys(frame: pl.DataFrame, results: Results, dataset: str, n_input: int) -> Mapping[str, dict[int, str]]:
+def _keys(frame: pl.DataFrame, results: MetricTable, dataset: str, n_input: int) -> Mapping[str, dict[int, str]]:
     """Model to repetition to key of the random splits that the results are taken from."""
     selection = results.selection
     rows = frame.filter(

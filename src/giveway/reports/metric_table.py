@@ -73,7 +73,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class MetricTable:
     """Everything one table shows.
 
     Attributes:
@@ -93,7 +93,7 @@ class Results:
     old_versions: bool
 
 
-def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
+def select_results(frame: pl.DataFrame, selection: Selection) -> MetricTable:
     """Pick the numbers of a table from a tidy frame (see :func:`giveway.runs.collect`).
 
     Raises:
@@ -115,7 +115,7 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
     scores: dict[tuple[str, str, int], Scores] = {}
     for key, group in current.group_by("dataset", "model", "n_input", maintain_order=True):
         scores[str(key[0]), str(key[1]), int(str(key[2]))] = _scores(group, selection.split)
-    return Results(
+    return MetricTable(
         selection=selection,
         scores=scores,
         profile=profile,
