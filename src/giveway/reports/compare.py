@@ -5,6 +5,7 @@ The bootstrap needs per-sample values in the store, see :mod:`giveway.reports.re
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -75,6 +76,13 @@ class ComparisonReport:
     profile: str
     judgment: Judgment
     comparisons: tuple[Comparison, ...]
+
+    def text(self) -> str:
+        """Readable lines, see :func:`render_comparison`."""
+        return render_comparison(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 def compare_models(
