@@ -224,5 +224,5 @@ def with_choices(function: Callable[..., T], choices: Mapping[str, Any], *given:
 def _is_one_of(column: pl.Expr, values: list[Any], *, is_number: bool) -> pl.Expr:
     """Numbers are compared as numbers, everything else as text."""
     if is_number and all(isinstance(v, int | float) for v in values):
-        return column.is_in([float(v) for v in values])
+        return column.cast(pl.Float64).is_in([float(v) for v in values])
     return column.cast(pl.String).is_in([str(v).lower() if isinstance(v, bool) else str(v) for v in values])
