@@ -1,12 +1,119 @@
 """Give Way: how well machines understand drivers who must share a piece of road.
 
-Four applications over one data model: ``gaps`` (open-loop benchmark), ``drive``
-(closed loop), ``generate`` (critical traffic) and ``study`` (human ratings).
-Start with :class:`giveway.core.tracks.Tracks`; everything else reads or writes it.
+Four applications over one data model: ``gaps`` (open-loop benchmark), ``drive`` (closed loop), ``generate`` (critical
+traffic) and ``study`` (human ratings)::
+
+    import giveway as gw
+
+    results = gw.run_gaps("quick", "results", predictors=["LR_1D", "CV"])
+    results.table(metric="auc")
+    gw.Results.open("results").frame(metric="auc")
+
+Every function does what the command of the same purpose does and returns :class:`Results` where a command would print
+a table. Names are imported when they are first used, so ``import giveway`` is fast.
+
+**Stability.** The names in ``__all__``, their arguments and what their docstrings say are promised: within a minor
+release nothing of it changes, and a name or argument is deprecated, with a warning that names its successor, for one
+minor release before it goes. Everything else (submodules, classes that are not listed here, the layout of stores) may
+change without notice; stores are read by later releases or refused with a sentence.
 """
 
+from __future__ import annotations
+
+import importlib
 import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from giveway.components import register
+    from giveway.core.errors import GivewayError
+    from giveway.core.maps.lanes import LaneMap
+    from giveway.core.samples import GapSamples
+    from giveway.core.scene import Scene
+    from giveway.core.tracks import AgentKind, Tracks
+    from giveway.data.opening import OpenDataset, datasets, open_dataset, synthesize
+    from giveway.drive.run import run_drive
+    from giveway.gaps.run import extract_gaps, run_gaps
+    from giveway.generate.run import find_failures
+    from giveway.generate.train import train_traffic
+    from giveway.planning.base import Planner
+    from giveway.reports.results import Results
+    from giveway.runs.engines import DaskEngine, LocalEngine
+    from giveway.sim.case_sets import CaseSet
+    from giveway.sim.cases import Case
+    from giveway.sim.logs import DriveLog
+    from giveway.stats.agreement_of import agreement
+    from giveway.web.calls import analyze_study, cite, create_study, report, serve_study
 
 os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # its functions differ in the last bit; before numba is imported
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AgentKind",
+    "Case",
+    "CaseSet",
+    "DaskEngine",
+    "DriveLog",
+    "GapSamples",
+    "GivewayError",
+    "LaneMap",
+    "LocalEngine",
+    "OpenDataset",
+    "Planner",
+    "Results",
+    "Scene",
+    "Tracks",
+    "__version__",
+    "agreement",
+    "analyze_study",
+    "cite",
+    "create_study",
+    "datasets",
+    "extract_gaps",
+    "find_failures",
+    "open_dataset",
+    "register",
+    "report",
+    "run_drive",
+    "run_gaps",
+    "serve_study",
+    "synthesize",
+    "train_traffic",
+]
+
+_HOMES = {
+    "components": ("register",),
+    "core.errors": ("GivewayError",),
+    "core.maps.lanes": ("LaneMap",),
+    "core.samples": ("GapSamples",),
+    "core.scene": ("Scene",),
+    "core.tracks": ("AgentKind", "Tracks"),
+    "data.opening": ("OpenDataset", "datasets", "open_dataset", "synthesize"),
+    "drive.run": ("run_drive",),
+    "gaps.run": ("extract_gaps", "run_gaps"),
+    "generate.run": ("find_failures",),
+    "generate.train": ("train_traffic",),
+    "planning.base": ("Planner",),
+    "reports.results": ("Results",),
+    "runs.engines": ("DaskEngine", "LocalEngine"),
+    "sim.case_sets": ("CaseSet",),
+    "sim.cases": ("Case",),
+    "sim.logs": ("DriveLog",),
+    "stats.agreement_of": ("agreement",),
+    "web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
+}
+"""Module to the public names it defines; they are imported on first use."""
+_MODULE_OF = {name: f"giveway.{module}" for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'giveway' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,6 +15,7 @@ from giveway.core.errors import DataError, FileFormatError
 from giveway.drive.results import as_json
 from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
+from giveway.drive.section import leaderboard
 from giveway.drive.stored import stored_runs
 from giveway.models.motion import make_predictor
 from giveway.models.motion.protocol import TrajectoryPredictorInfo
@@ -170,14 +171,11 @@ def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
     assert all("took too long" in reason for reason in row["failed_cases"].values())
 
 
-def test_a_table_without_a_score_shows_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from giveway.cli.drive import _print_table
-
+def test_a_table_without_a_score_shows_a_dash(tmp_path: Path) -> None:
     hardly_move = [crossing_case(case_id=name, seconds=0.1) for name in "ab"]
     run = drive(tmp_path, cases=hardly_move)
     assert run.scored.score.no_progress_expected == 2
-    _print_table(summary_document([run, run], make_planner("default")))
-    table = capsys.readouterr().out
+    table = leaderboard(summary_document([run, run], make_planner("default"))).text()
     assert "fragile (2) - reference traffic (synthetic): -\n" in table
     assert "fragile - fragile (2): -\n" in table
 

@@ -11,7 +11,7 @@ import pytest
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.metrics import METRICS
 from giveway.reports.figures import COLORS, benchmark_figure, figure_width, save_figure, slot_position, value_range
-from giveway.reports.results import Scores
+from giveway.reports.metric_table import Scores
 
 AUC = METRICS.get("auc").info
 ADE = METRICS.get("ade").info

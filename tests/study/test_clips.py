@@ -208,7 +208,7 @@ def drive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_drive_logs_become_conditions_beside_the_recorded_drivers(drive_run: Path) -> None:
-    from giveway.web.results.roads import road_of
+    from giveway.drive.roads import road_of
 
     for folder in (drive_run, drive_run / "logs"):
         sources = find_sources(folder, road_of=lambda case: road_of(case, None))

@@ -47,23 +47,21 @@ def agree(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Weighted Fleiss kappa (corrected and as printed), AC2, alpha, intervals."""
-    from giveway.core.seeds import stream
-    from giveway.stats.agreement_summary import summarize_agreement
-    from giveway.stats.agreement_table import Layout, read_ratings
+    from giveway.stats.agreement_of import agreement
+    from giveway.stats.agreement_table import Layout
 
     if counts and long:
         raise UsageError("--counts and --long exclude each other", hint="give one of them, or none")
-    if not 0 < level < 1:
-        raise UsageError("--level must lie between 0 and 1", found=level, hint="for example --level 0.95")
     layout: Layout | None = "counts" if counts else "long" if long else None
-    table = read_ratings(file, layout=layout, categories=_categories(categories))
-    summary = summarize_agreement(
-        table,
+    summary = agreement(
+        file,
         weights=weights.value,
+        layout=layout,
+        categories=_categories(categories),
         draws=draws,
         level=level,
         over=(over.value,),
-        rng=stream(seed, "agree"),
+        seed=seed,
     )
     first = summary.main_interval
     if as_json:

@@ -13,7 +13,7 @@ from giveway.cli.output import print_json
 from giveway.cli.progress import recording_progress
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.origins import banner
-from giveway.web.results.roads import road_of
+from giveway.drive.roads import road_of
 
 if TYPE_CHECKING:
     from giveway.sim.cases import Case

@@ -51,13 +51,13 @@ def make_engine(
         UsageError: for options that contradict one another.
     """
     _check(engine, workers, scheduler, cluster)
-    if engine == "local":
-        from giveway.runs import ProcessExecutor, SerialExecutor
+    from giveway.runs.engines import DaskEngine, LocalEngine
 
+    if engine == "local":
         if alone_here and workers == 1 and time_limit_s is None and memory_limit_mb is None:
-            return SerialExecutor()
-        return ProcessExecutor(num_workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
-    return _dask(workers, scheduler, cluster, time_limit_s, memory_limit_mb)
+            return LocalEngine(0)
+        return LocalEngine(workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
+    return DaskEngine(scheduler, cluster, workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
 
 
 def expected_workers(
@@ -94,37 +94,6 @@ def _check(engine: str, workers: int | None, scheduler: str | None, cluster: Pat
             found="--engine local",
             hint="add --engine dask",
         )
-    if scheduler is not None and cluster is not None:
-        raise UsageError(
-            "give the address of a scheduler or the description of a cluster, not both",
-            where="--scheduler, --cluster",
-            found=f"{scheduler}, {cluster}",
-        )
-    if scheduler is not None and workers is not None:
-        raise UsageError(
-            "the workers of a running scheduler are started elsewhere",
-            where="--workers",
-            found=workers,
-            hint=f"leave --workers out; start more with: dask worker {scheduler} --nthreads 1",
-        )
+    from giveway.runs.engines import check_cluster
 
-
-def _dask(
-    workers: int | None,
-    scheduler: str | None,
-    cluster: Path | None,
-    time_limit_s: float | None,
-    memory_limit_mb: float | None,
-) -> Executor:
-    from giveway.runs.cluster import ClusterSpec, cluster_from, read_cluster
-    from giveway.runs.dask_engine import DaskExecutor, at_scheduler, import_distributed
-
-    import_distributed()
-    if scheduler is not None:
-        connect = at_scheduler(scheduler)
-        with connect():  # before recordings are read or made, which can take minutes
-            pass
-    else:
-        spec = ClusterSpec(kind="local") if cluster is None else read_cluster(cluster)
-        connect = cluster_from(spec if workers is None else spec.model_copy(update={"workers": workers}))
-    return DaskExecutor(connect, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
+    check_cluster(scheduler, cluster, workers)

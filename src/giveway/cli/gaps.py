@@ -14,7 +14,6 @@ from giveway.cli.gaps_plan import plan, say_plan
 from giveway.cli.gaps_reports import compare, figure, table
 from giveway.cli.output import print_json
 from giveway.cli.pairs import pairs_from, switches_from
-from giveway.cli.stores import readable_store, working_store
 from giveway.core.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
@@ -55,20 +54,19 @@ def extract(
     as_json: bool = AS_JSON,
 ) -> None:
     """Find gaps in recordings, count them, say why others were left out, and write samples to Parquet."""
-    from giveway.gaps.extract import SampleRules, find_gaps, samples_at
-    from giveway.gaps.extractions import EXTRACTIONS
     from giveway.gaps.files import write_samples
-    from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
-    from giveway.gaps.sources import scenes_of, source_at
+    from giveway.gaps.run import extractions
 
-    rules = _profile(profile, switch)
-    choices: tuple[Choice, ...] = tuple(choice_named(name) for name in t0) or CHOICES
-    extraction = EXTRACTIONS.get(dataset)
-    found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
-    parts = [
-        samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
-        for c in choices
-    ]
+    parts = extractions(
+        dataset,
+        root,
+        times=t0,
+        n_input=n_input,
+        n_input_max=n_input_max,
+        relaxed=relaxed,
+        profile=profile,
+        switches=switches_from(switch),
+    )
     reports = [part.report for part in parts]
     if not any(part.samples.num_samples for part in parts):
         _refuse_empty(parts[0])
@@ -115,7 +113,7 @@ def run(
     as_json: bool = AS_JSON,
 ) -> None:
     """Fit, predict and measure every cell of a grid; a killed run goes on where it was."""
-    from giveway.gaps.benchmark import plan_run, run_benchmark
+    from giveway.gaps.run import benchmark
     from giveway.runs import default_progress
 
     grid = _specification(spec, preset_name, profile, switch, seed, paths)
@@ -136,18 +134,17 @@ def run(
     )
     if not as_json and grid.synthetic:
         typer.echo("synthetic recordings: nothing below says anything about real drivers", err=True)
-    with working_store(out) as store:
-        planned = plan_run(grid, store, roots)
-        summary = run_benchmark(
-            planned,
-            store,
-            executor=executor,
-            rerun=mode,
-            limit=limit,
-            max_hours=max_hours,
-            progress=default_progress(),
-            device=device,
-        )
+    summary, _ = benchmark(
+        grid,
+        out,
+        roots=roots,
+        engine=executor,
+        rerun=mode,
+        limit=limit,
+        max_hours=max_hours,
+        progress=default_progress(),
+        device=device,
+    )
     _print_summary(summary, out, as_json=as_json)
     if summary.failed:
         raise typer.Exit(1)
@@ -164,6 +161,7 @@ def status(
     """How far a run has come, why cells failed, and what is damaged."""
     from giveway.runs import status as status_of
     from giveway.runs import verify as verify_store
+    from giveway.runs.places import readable_store
 
     opened = readable_store(store)
     altered = verify_store(opened) if verify else ()
@@ -239,8 +237,7 @@ def _specification(
     seed: int | None,
     paths: str | None,
 ) -> RunSpec:
-    from giveway.gaps.presets import preset
-    from giveway.gaps.spec import read_spec, spec_from
+    from giveway.gaps.run import specification
 
     if (path is None) == (preset_name is None):
         raise UsageError(
@@ -249,23 +246,9 @@ def _specification(
             found="both" if path is not None else "neither",
             hint="giveway gaps run --preset quick --out R",
         )
-    base = preset(preset_name) if preset_name is not None else read_spec(path or Path())
-    changes: dict[str, Any] = {}
-    if profile is not None:
-        changes["profile"] = profile
-    if seed is not None:
-        changes["seed"] = seed
-    if paths is not None:
-        changes["conditional_paths"] = paths
-    if switch:
-        changes["switches"] = {**base.switches, **switches_from(switch)}
-    return spec_from({**base.model_dump(), **changes}, where="command line") if changes else base
-
-
-def _profile(name: str, switch: list[str]) -> Any:
-    from giveway.gaps.spec import RunSpec
-
-    return RunSpec(profile=name, switches=switches_from(switch), datasets=("lgap",), models=("LR_1D",)).rules()
+    changes: dict[str, Any] = {"profile": profile, "seed": seed, "conditional_paths": paths}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return specification(preset_name or path, {**changes, "switches": switches_from(switch)})
 
 
 def _refuse_empty(part: Any) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.pairs import switches_from
-from giveway.cli.stores import readable_store, say_shortfall
+from giveway.cli.stores import say_shortfall
 from giveway.core.errors import UsageError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 STORE = typer.Argument(..., help="Result store of a benchmark run, a folder or s3://…")
 METRIC = typer.Option("auc", "--metric", help="auc, ade, tnr_pr, brier, ...")
@@ -42,42 +37,23 @@ def table(
 ) -> None:
     """Mean, deviation, critical split and significance marks, in the layout of the papers."""
     from giveway.core.files import write_text
-    from giveway.gaps.prediction_time import choice_named
+    from giveway.gaps.section import gap_table
     from giveway.reports.formats import render
-    from giveway.reports.tables import benchmark_table, paper_table
-    from giveway.runs import collect
+    from giveway.reports.results import Results
 
-    choice_named(t0)
-    changes = switches_from(switch)
-    opened = readable_store(store)
-    frame = collect(opened)
-    missing = say_shortfall(opened)
-    if number is not None:
-        made = paper_table(
-            number,
-            frame,
-            profile=profile,
-            split=split,
-            models=model or None,
-            datasets=dataset or None,
-            real_datasets=_real_datasets(frame),
-            changes=changes,
-        )
-    else:
-        made = benchmark_table(
-            frame,
-            metric=metric,
-            t0=t0,
-            profile=profile,
-            split=split,
-            models=model or None,
-            datasets=dataset or None,
-            real_datasets=_real_datasets(frame),
-            changes=changes,
-        )
-    if missing:
-        made = replace(made, caption=f"{missing}. {made.caption}")
-    made = replace(made, origins=_origins(frame, dataset))
+    results = Results.open(store, kind="gaps")
+    say_shortfall(results.store)
+    made = gap_table(
+        results,
+        _table_named(number),
+        metric=metric,
+        t0=t0,
+        split=split,
+        profile=profile,
+        models=model,
+        datasets=dataset,
+        changes=switches_from(switch),
+    )
     text = render(made, "json" if as_json else format)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
@@ -95,13 +71,12 @@ def figure(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """All splits of all models as marks, the critical split as a cross: figures 5 and 6 of the papers."""
-    from giveway.reports.figures import benchmark_figure, save_figure
-    from giveway.runs import collect
+    from giveway.reports.figures import save_figure
+    from giveway.reports.results import Results
 
-    opened = readable_store(store)
-    frame = collect(opened)
-    say_shortfall(opened)
-    save_figure(benchmark_figure(frame, profile=profile, models=model or None, datasets=dataset or None), out)
+    results = Results.open(store, kind="gaps")
+    say_shortfall(results.store)
+    save_figure(results.figure("splits", profile=profile, models=model, datasets=dataset), out)
     if as_json:
         print_json({"ok": True, "out": out})
     else:
@@ -121,48 +96,34 @@ def compare(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Is model A better than model B? Paired tests, bounds and a bootstrap interval, per dataset."""
-    from giveway.gaps.prediction_time import choice_named
-    from giveway.reports.compare import compare_models, render_comparison
+    from giveway.gaps.section import compare_in
+    from giveway.reports.results import Results
 
-    choice_named(t0)
     if first == second:
         raise UsageError("a model cannot be compared with itself", where="giveway gaps compare", found=first)
-    opened = readable_store(store)
-    say_shortfall(opened)
-    report = compare_models(
-        opened,
+    results = Results.open(store, kind="gaps")
+    say_shortfall(results.store)
+    report = compare_in(
+        results,
         first,
         second,
         metric=metric,
         t0=t0,
         profile=profile,
-        num_resamples=resamples,
+        draws=resamples,
         seed=seed,
         changes=switches_from(switch),
     )
     if as_json:
         print_json({"ok": True, "report": report})
     else:
-        typer.echo(render_comparison(report), nl=False)
+        typer.echo(report.text(), nl=False)
 
 
-def _origins(frame: pl.DataFrame, datasets: list[str]) -> tuple[str, ...]:
-    """Origins of the recordings behind the rows of a store; empty if its cells do not say."""
-    from giveway.core.origins import Origin
+def _table_named(number: str | None) -> str:
+    from giveway.core.errors import UnknownNameError
+    from giveway.reports.tables import PAPER_TABLES
 
-    if "synthetic" not in frame.columns:
-        return ()
-    import polars
-
-    shown = frame.filter(polars.col("dataset").is_in(datasets)) if datasets else frame
-    found = set(shown["synthetic"].drop_nulls().to_list())
-    return tuple(str(o) for o, flag in ((Origin.RECORDED, False), (Origin.SYNTHETIC, True)) if flag in found)
-
-
-def _real_datasets(frame: pl.DataFrame) -> list[str]:
-    """Datasets of the store that were not generated."""
-    if "synthetic" not in frame.columns:
-        return []
-    import polars
-
-    return sorted(frame.filter(polars.col("synthetic").not_())["dataset"].unique().to_list())
+    if number is not None and number.upper() not in PAPER_TABLES:
+        raise UnknownNameError("table", number, PAPER_TABLES)
+    return "benchmark" if number is None else number.upper()

@@ -15,10 +15,8 @@ from giveway.cli.output import print_json
 from giveway.core.origins import Origin, banner
 
 if TYPE_CHECKING:
-    from giveway.generate.campaign.campaign import CampaignSpec
-    from giveway.generate.campaign.engine import CampaignOrder
     from giveway.generate.campaign.kept import CampaignRun
-    from giveway.runs import Executor, FailedCell
+    from giveway.runs import FailedCell
 
 app = typer.Typer(
     help="Which traffic makes a planner fail although it could have coped?",
@@ -72,29 +70,28 @@ def run(
     as_json: bool = AS_JSON,
 ) -> None:
     """Search initial scenes, drive the cars, perturb them, and keep every failure as a case."""
-    from dataclasses import replace
+    from giveway.generate.run import FailureSpec, planned, run_campaigns
+    from giveway.runs import default_progress
+    from giveway.runs.specs import validated
 
-    from giveway.generate.campaign.campaign import CampaignSpec
-    from giveway.generate.campaign.drivers import baseline
-    from giveway.generate.campaign.engine import CampaignOrder
-    from giveway.generate.policies import check_world, open_policy, settings_for
-    from giveway.generate.search import SEARCHES
-    from giveway.generate.worlds import WorldSettings
-
-    SEARCHES.get(search)
-    learned = open_policy(policy, ego=ego) if driver == "policy" else None
-    if learned is not None:
-        settings = settings_for(learned, road=road, ego=ego, cars=cars)
-    else:
-        baseline(driver)
-        settings = WorldSettings(road=road, ego=ego, cars=3 if cars is None else cars, actions="lateral")
-    settings = replace(settings, deadline_s=deadline_s, steps=episode_steps or settings.steps)
-    specs = [CampaignSpec(search=search, perturb=perturb, budget=budget, seed=seed + n) for n in range(campaigns)]
-    check_world(settings, learned)
+    values = {
+        "planner": ego,
+        "road": road,
+        "budget": budget,
+        "driver": driver,
+        "search": search,
+        "policy": policy,
+        "perturb": perturb,
+        "cars": cars,
+        "deadline_s": deadline_s,
+        "ticks": episode_steps,
+        "seed": seed,
+        "campaigns": campaigns,
+    }
+    plan = planned(validated(FailureSpec, values, where="giveway generate run"))
     if dry_run:
-        _say_plan(settings.as_dict(), budget * campaigns, as_json=as_json)
+        _say_plan(plan.settings.as_dict(), budget * campaigns, as_json=as_json)
         return
-    order = CampaignOrder(settings=settings, driver=driver, policy=policy, out=out)
     executor = engine_options.make_engine(
         engine,
         workers=workers or (1 if engine == "local" else None),
@@ -104,58 +101,19 @@ def run(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    if executor.name == "serial":
-        runs, failures = _drive_here(order, specs, max_hours), []
-    else:
-        runs, failures = _drive_on(executor, order, specs, max_hours)
+    runs, failures = run_campaigns(plan, out, engine=executor, max_hours=max_hours, progress=default_progress())
     _say_results(out, runs, budget, failures, as_json=as_json)
     if failures:
         raise typer.Exit(1)
 
 
-def _drive_here(order: CampaignOrder, specs: list[CampaignSpec], max_hours: float | None) -> list[CampaignRun]:
-    """One campaign after the other in this process."""
-    import time
-
-    from giveway.generate.campaign.kept import run_into_store
-    from giveway.runs import default_progress
-    from giveway.runs.threads import limited_threads
-
-    began = time.monotonic()
-    runs: list[CampaignRun] = []
-    for spec in specs:
-        left = None if max_hours is None else max_hours - (time.monotonic() - began) / 3600
-        if left is not None and left < 0 and runs:
-            break
-        with limited_threads(1):
-            runs.append(
-                run_into_store(
-                    order.settings, order.car_driver(), spec, order.out, progress=default_progress(), max_hours=left
-                )
-            )
-    return runs
-
-
-def _drive_on(
-    executor: Executor, order: CampaignOrder, specs: list[CampaignSpec], max_hours: float | None
-) -> tuple[list[CampaignRun], list[FailedCell]]:
-    """Every campaign on a worker of an engine."""
-    from giveway.generate.campaign.engine import campaigns_on
-    from giveway.runs import default_progress
-
-    summary, runs = campaigns_on(executor, order, specs, max_hours=max_hours, progress=default_progress())
-    return runs, list(summary.failures)
-
-
 def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list[FailedCell], *, as_json: bool) -> None:
-    from giveway.core.errors import EmptySelectionError
     from giveway.generate.evaluation.measures import all_measures
+    from giveway.generate.run import require_tests, write_cases
 
+    require_tests(runs, failures, out)
     results = [result for run in runs for result in run.results]
-    if not results:
-        found = failures[0].message if failures else "the time was over before the first test"
-        raise EmptySelectionError("no test was driven", where=out, found=found, hint="start the same command again")
-    cases = _write_cases(out)
+    cases = write_cases(out)
     measures = all_measures(results)
     if as_json:
         print_json(
@@ -201,15 +159,6 @@ def _say_plan(settings: dict[str, Any], budget: int, *, as_json: bool) -> None:
         typer.echo(f"{budget} tests of up to {settings['steps'] / 10:.0f} s, about {plan['disk_mb']} MB")
 
 
-def _write_cases(store: Path) -> int:
-    from giveway.generate.campaign.kept import stored_campaigns, stored_failures
-    from giveway.generate.export.cases import write_failures
-
-    failures = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
-    write_failures(store / "cases", failures)
-    return len(failures)
-
-
 @app.command()
 def report(
     store: Path = typer.Argument(..., help="Result store of giveway generate run."),
@@ -222,8 +171,9 @@ def report(
     as_json: bool = AS_JSON,
 ) -> None:
     """Violation rate, TOP-10, avoidable at-fault rate, diversity, realism, and a gallery of replays."""
-    from giveway.generate.report.page import MEASURES, write_report
+    from giveway.generate.report.page import write_report
     from giveway.generate.report.summary import as_document, recorded_reference, summarize
+    from giveway.generate.section import measures_table
 
     summaries = summarize(store, None)
     reference = recorded_reference(recorded, dataset)
@@ -234,14 +184,7 @@ def report(
         document = as_document(summaries, reference)
         print_json({"ok": True, "origin": [Origin.GENERATED], "page": target, "replays": shown, **document})
         return
-    typer.echo(banner("the traffic", [Origin.GENERATED]))
-    for summary in summaries:
-        typer.echo(summary.campaign.label)
-        for name, title, form in MEASURES:
-            value = summary.measures[name]
-            typer.echo(f"  {title:<48}{form.format(value) if value == value else '-':>10}")
-        for name, value in summary.realism.items():
-            typer.echo(f"  {name.replace('_', ' '):<48}{value:>10.3f}")
+    typer.echo(measures_table(summaries).text(), nl=False)
     typer.echo(f"{target}: {shown} replays, motion compared with {reference.name}")
 
 

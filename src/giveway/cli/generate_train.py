@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from giveway.cli.output import print_json
 from giveway.cli.training_line import training_line
 from giveway.cli.training_options import named_values, reward_weights
-from giveway.core.errors import MissingDependencyError
 
 
 def train(
@@ -50,35 +48,32 @@ def train(
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     asked = named_values([*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])], "--set", "gamma=0.95")
-    try:
-        from giveway.generate.learning.config import LearningConfig
-        from giveway.generate.training import train_cars, weights_for
-    except ImportError as error:
-        raise MissingDependencyError("torch", extra="generate", purpose="training") from error
-    from giveway.generate.evaluation.methods import SCORE
-    from giveway.generate.worlds import WorldSettings
+    from giveway.generate.train import TrainingSpec
+    from giveway.generate.train import train as run_training
+    from giveway.runs.specs import validated
 
-    config = LearningConfig.of({"algorithm": algorithm, **asked}, where="--set")
-    weights = weights_for(config, reward_weights(weight))
-    kind: Any = {"actions": actions, "observation": observation, "reward": reward, "weights": weights}
-    settings = WorldSettings(road=road, ego=ego, cars=cars, traffic=traffic, steps=episode_steps, prior=prior, **kind)
+    values = {
+        "planner": ego,
+        "road": road,
+        "cars": cars,
+        "traffic": traffic,
+        "env_steps": steps,
+        "algorithm": algorithm,
+        "reward": reward,
+        "actions": actions,
+        "observation": observation,
+        "ticks": episode_steps,
+        "worlds": worlds,
+        "round_steps": round_steps,
+        "learning": asked,
+        "weights": reward_weights(weight),
+        "prior": prior,
+        "keep_replay": keep_replay,
+        "seed": seed,
+    }
+    spec = validated(TrainingSpec, values, where="giveway generate train")
     with training_line(steps) as (on_tick, on_round):
-        result = train_cars(
-            settings,
-            config,
-            out,
-            worlds=worlds,
-            steps=steps,
-            score=SCORE,
-            seed=seed,
-            made={"algorithm": config.algorithm},
-            round_steps=round_steps,
-            keep_replay=keep_replay,
-            on_tick=on_tick,
-            on_round=on_round,
-            max_rounds=max_rounds,
-            max_hours=max_hours,
-        )
+        result = run_training(spec, out, on_tick=on_tick, on_round=on_round, max_rounds=max_rounds, max_hours=max_hours)
     best = next(r for r in result.history if r.round == result.best_round)
     if as_json:
         print_json(

@@ -74,7 +74,8 @@ def cite(
 ) -> None:
     """References for the datasets, models and metrics that results used."""
     from giveway.core.files import write_text
-    from giveway.reports.citations import bibliography, citations_for
+    from giveway.reports.citations import citations_for
+    from giveway.web.calls import cite as cite_folder
     from giveway.web.results.report import components_of, find_results
 
     if form not in ("text", "bibtex"):
@@ -89,10 +90,7 @@ def cite(
             }
         )
         return
-    if form == "bibtex":
-        text = bibliography(citations)
-    else:
-        text = "".join(f"{c.text}\n    for {', '.join(c.used_for)}\n" for c in citations)
+    text = cite_folder(folder, form=form)
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -64,11 +64,11 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Turn a folder of logs or recordings into a balanced study."""
+    from giveway.drive.roads import road_of
     from giveway.study.creation import Plan, create_study
     from giveway.study.design import parse_design, study_id_from
     from giveway.study.sources import find_sources
     from giveway.study.templates import published_plan
-    from giveway.web.results.roads import road_of
 
     content: dict[str, Any] = {
         "id": study_id_from(out.name),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from giveway.core.displays import shown
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.origins import DeclaredBy, Origin, RowOrigin
 from giveway.core.tracks import Tracks
@@ -56,6 +57,16 @@ class Scene:
     provenance: Provenance
     attributes: Mapping[str, Any] = field(default_factory=_empty)
     rows: tuple[RowOrigin, ...] = ()
+
+    def __repr__(self) -> str:
+        tracks = self.tracks
+        seconds = float(tracks.time_s[-1] - tracks.time_s[0]) if tracks.num_instants else 0.0
+        name = f"{self.provenance.dataset} {self.provenance.recording}"
+        road = "no map" if self.road is None else f"{len(self.road.lanes)} lanes"
+        return f"Scene({name}, {tracks.num_agents} agents, {seconds:.1f} s, {road})"
+
+    def _repr_html_(self) -> str:
+        return shown("scene", self)
 
     @property
     def origins(self) -> tuple[RowOrigin, ...]:

@@ -76,6 +76,10 @@ class Tracks:
         if instants > 1 and not bool((np.diff(self.time_s) > 0).all()):
             raise ValueError("Tracks.time_s must increase strictly")
 
+    def __repr__(self) -> str:
+        seconds = float(self.time_s[-1] - self.time_s[0]) if self.num_instants else 0.0
+        return f"Tracks({self.num_agents} agents, {self.num_instants} instants, {seconds:.1f} s)"
+
     @property
     def num_agents(self) -> int:
         """A."""

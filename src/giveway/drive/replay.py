@@ -14,7 +14,9 @@ from giveway.core.files import write_atomically, write_text
 from giveway.core.maps.lanes import LaneMap
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
+from giveway.drive.roads import road_of
 from giveway.reports.player.document import Event, Fan, replay_document
+from giveway.reports.player.notebook import replay_frame
 from giveway.reports.player.page import replay_page
 from giveway.sim.cases import TICK_S, Role
 from giveway.sim.logs import DriveLog
@@ -55,6 +57,11 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
         events=_events(log),
         fans=list(_fans(log)) if fans else [],
     )
+
+
+def log_html(log: DriveLog) -> str:
+    """The replay of a drive inside a notebook; with its map if the case is a bundled one."""
+    return replay_frame(drive_document(log, road_of(log.case, None)))
 
 
 def write_replay_page(path: Path, log: DriveLog, road: LaneMap | None) -> None:

@@ -30,6 +30,8 @@ FUNCTION = "giveway.drive.runs:run_predictor"
 VERSIONS = {"drive": 2, "driving_metrics": 1}
 ALTERED_VERSIONS = {"altered_starts": 1}
 """Only in the keys of cases with altered starts, whose logs held another recording before."""
+SUMMARY = "drive.json"
+"""Summary of the last run, beside the store."""
 HUMANS = "recorded humans"
 UNKNOWN = "unknown"
 """Origin of the rows of logs that earlier releases wrote."""
@@ -52,6 +54,7 @@ class DriveRun:
         latency_ms: mean time per prediction call of this run; NaN if nothing was driven in this process.
         variant: tells apart predictors of the same name.
         origins: of all rows of the recordings that ``human`` was computed from, the most real first.
+        predictor: registered name, as cells and logs have it.
     """
 
     scored: Scored
@@ -65,6 +68,7 @@ class DriveRun:
     latency_ms: float
     variant: str = ""
     origins: tuple[str, ...] = ()
+    predictor: str = ""
 
 
 def reference_name(origins: Sequence[str]) -> str:
@@ -292,6 +296,7 @@ def score_drives(
         latency_ms=latency_ms,
         variant=variant,
         origins=tuple(dict.fromkeys(origins)),
+        predictor=predictor.info.name,
     )
 
 
@@ -304,7 +309,7 @@ def _replayed(cases: Sequence[Case], source: SceneSource) -> dict[str, Drive | F
 def write_summary(out: Path, runs: Sequence[DriveRun], planner: Planner) -> dict[str, Any]:
     """The summary of all predictors of a run, as a document beside the store."""
     document = summary_document(runs, planner)
-    write_document(out / "drive.json", document, indent=1)
+    write_document(out / SUMMARY, document, indent=1)
     return document
 
 
@@ -328,6 +333,7 @@ def summary_document(runs: Sequence[DriveRun], planner: Planner) -> dict[str, An
                 {
                     **as_json(run.scored),
                     "name": name,
+                    "predictor": run.predictor,
                     "variant": run.variant,
                     "against_humans": _intervals(run.against_humans),
                     "failed_cases": dict(run.failed),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from giveway.core.checked import Expect, read_toml
-from giveway.core.errors import ConfigError, GivewayError, UsageError
+from giveway.core.errors import GivewayError, UsageError
 from giveway.core.extras import require
 from giveway.core.predictions import OutputKind
 from giveway.data.synthetic import SYNTHESIZERS
@@ -20,6 +18,7 @@ from giveway.gaps.recipes import recipe_for
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
 from giveway.models import needs_of
+from giveway.runs.specs import config_error, values_of
 
 
 class Relaxation(BaseModel):
@@ -111,7 +110,7 @@ class RunSpec(BaseModel):
         try:
             return profile_named(self.profile).with_switches(**self.switches)
         except ValidationError as error:
-            raise _config_error(error, Profile, "switches") from error
+            raise config_error(error, Profile, "switches") from error
 
     def adapters(self) -> list[str]:
         """Dataset adapters the grid reads, sorted."""
@@ -131,7 +130,7 @@ def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
     except ValidationError as error:
         for name in values.get("t0", ()) if isinstance(values.get("t0"), list | tuple) else ():
             choice_named(str(name))
-        raise _config_error(error, RunSpec, where) from error
+        raise config_error(error, RunSpec, where) from error
     try:
         _check_names(spec)
     except GivewayError as error:
@@ -146,10 +145,7 @@ def read_spec(path: Path) -> RunSpec:
     Raises:
         ConfigError: if the file cannot be read or is not TOML; see also :func:`spec_from`.
     """
-    expect = Expect(
-        error=ConfigError, what="the specification", hint="give a TOML file, see docs/gaps/run.md, or --preset quick"
-    )
-    return spec_from(read_toml(path, expect=expect), where=str(path))
+    return spec_from(values_of(path), where=str(path))
 
 
 def _check_names(spec: RunSpec) -> None:
@@ -187,19 +183,3 @@ def _check_names(spec: RunSpec) -> None:
             where="conditional_paths",
             hint="use a path model, e.g. CV_residual",
         )
-
-
-def _config_error(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"]) or "(all)"
-    known = sorted(model.model_fields)
-    hint = f"known keys: {', '.join(known)}"
-    if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else hint
-    return ConfigError(
-        f"{key}: {first['msg'].lower()}",
-        where=where,
-        found=repr(first.get("input"))[:200],
-        hint=hint if first["type"] == "extra_forbidden" else None,
-    )

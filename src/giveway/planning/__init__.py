@@ -16,6 +16,7 @@ PLANNERS: Registry[Callable[[], Planner]] = Registry(
     "planner",
     {
         "default": "giveway.planning.builtin:DefaultPlanner",
+        "lattice": "giveway.planning.builtin:DefaultPlanner",
         "idm": "giveway.planning.builtin:IdmPlanner",
         "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
         "replay": "giveway.planning.builtin:ReplayPlanner",

@@ -5,6 +5,7 @@ The bootstrap needs per-sample values in the store, see :mod:`giveway.reports.re
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,9 +18,9 @@ from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
 from giveway.metrics import METRICS, Metric
 from giveway.reports.judgment import Judgment, metric_form
+from giveway.reports.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
-from giveway.reports.results import CRITICAL, Results, Scores, Selection, select_results
 from giveway.reports.significance import paired_differences
 from giveway.runs.index import collect
 from giveway.runs.store import Store
@@ -75,6 +76,13 @@ class ComparisonReport:
     profile: str
     judgment: Judgment
     comparisons: tuple[Comparison, ...]
+
+    def text(self) -> str:
+        """Readable lines, see :func:`render_comparison`."""
+        return render_comparison(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 def compare_models(
@@ -222,7 +230,7 @@ def _with_holm(comparisons: list[Comparison], profile: str) -> tuple[Comparison,
 def _resampled(
     store: Store,
     measure: Metric,
-    results: Results,
+    results: MetricTable,
     first: Mapping[int, str],
     second: Mapping[int, str],
     *,
@@ -236,7 +244,7 @@ def _resampled(
     return bootstrap_difference(store, measure, first, second, rng=rng, num_resamples=num_resamples)
 
 
-def _keys(frame: pl.DataFrame, results: Results, dataset: str, n_input: int) -> Mapping[str, dict[int, str]]:
+def _keys(frame: pl.DataFrame, results: MetricTable, dataset: str, n_input: int) -> Mapping[str, dict[int, str]]:
     """Model to repetition to key of the random splits that the results are taken from."""
     selection = results.selection
     rows = frame.filter(

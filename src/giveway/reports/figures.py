@@ -19,8 +19,8 @@ import polars as pl
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, UsageError
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.judgment import metric_form
+from giveway.reports.metric_table import MetricTable, Scores, Selection, select_results
 from giveway.reports.naming import dataset_title, model_latex, order_datasets, order_models
-from giveway.reports.results import Results, Scores, Selection, select_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ class FigureRow:
 
     info: MetricInfo
     t0: str
-    results: Results
+    results: MetricTable
 
 
 def benchmark_figure(

@@ -60,12 +60,16 @@ def learning_curves(
 
 
 def calibration_plot(accepted: BoolArray, p: FloatArray, path: Path, *, num_bins: int = 10, title: str = "") -> None:
-    """Draw observed against predicted acceptance in bins of equal width, with the number of samples.
+    """Write :func:`calibration_figure` as PNG, SVG or PDF."""
+    _save(calibration_figure(accepted, p, num_bins=num_bins, title=title), path)
+
+
+def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10, title: str = "") -> Figure:
+    """Observed against predicted acceptance in bins of equal width, with the number of samples.
 
     Args:
         accepted: (N,) what happened.
         p: (N,) predicted probability.
-        path: PNG, SVG or PDF to write.
         num_bins: bins on [0, 1].
         title: heading.
 
@@ -73,7 +77,7 @@ def calibration_plot(accepted: BoolArray, p: FloatArray, path: Path, *, num_bins
         EmptySelectionError: without samples.
     """
     if p.size == 0:
-        raise EmptySelectionError("no prediction to draw", where=path)
+        raise EmptySelectionError("no prediction to draw")
     which = np.minimum((p * num_bins).astype(np.int64), num_bins - 1)
     count = np.bincount(which, minlength=num_bins)
     filled = count > 0
@@ -90,7 +94,7 @@ def calibration_plot(accepted: BoolArray, p: FloatArray, path: Path, *, num_bins
     bottom.bar((np.arange(num_bins) + 0.5) / num_bins, count, width=0.9 / num_bins, color=GREY)
     bottom.set_xlabel("predicted probability of acceptance")
     bottom.set_ylabel("samples")
-    _save(figure, path)
+    return figure
 
 
 def _figure() -> Figure:

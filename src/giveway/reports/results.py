@@ -1,194 +1,230 @@
-"""The numbers of one table: from the tidy frame of a store to values per dataset, model and input length."""
+"""What a run, a training or a study has produced, as one object."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
-from giveway.core.arrays import FloatArray
-from giveway.core.errors import EmptySelectionError, UsageError
-from giveway.reports.judgment import Judgment, judgment_of
+from giveway.core.checked import DOCUMENT_BYTES, OWN, read_bytes
+from giveway.core.errors import EmptySelectionError, GivewayError, StoreError, UsageError
+from giveway.core.urls import is_url
+from giveway.reports.section import SECTIONS, Compared, Section, Shown, selected
+from giveway.runs.index import Status, read_index
+from giveway.runs.places import readable_store
+from giveway.runs.store import STORE_FILE, Store
 
-NEEDED = (
-    "dataset",
-    "t0",
-    "n_input",
-    "split",
-    "repetition",
-    "model",
-    "metric",
-    "value",
-    "num_samples",
-    "metric_version",
-)
-CRITICAL = "critical"
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+    from giveway.core.scene import Scene
+    from giveway.sim.case_sets import CaseSet
+    from giveway.sim.logs import DriveLog
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which results a table shows; None means all there are.
-
-    Attributes:
-        metric: registered name.
-        t0: prediction time.
-        profile: needed if the frame holds several.
-        split: the repeated split of the upper lines.
-        models: subset of models.
-        datasets: subset of datasets.
-        n_inputs: subset of input lengths.
-        changes: switches to judge by instead of those of the run, see :mod:`giveway.reports.judgment`.
-    """
-
-    metric: str
-    t0: str
-    profile: str | None = None
-    split: str = "random"
-    models: Collection[str] | None = None
-    datasets: Collection[str] | None = None
-    n_inputs: Collection[int] | None = None
-    changes: Mapping[str, Any] | None = None
+FOLDERS = {"study.toml": "study", "training.json": "training"}
+"""File that marks a folder of results which is no store of cells, and the kind of these results."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """Values of one (dataset, model, n_I).
-
-    Attributes:
-        repetition: (R,) numbers of the random splits, ascending.
-        value: (R,) metric on them; NaN where undefined.
-        critical: metric on the critical split; NaN if there is none.
-        num_samples: test samples of a random split (the most common count).
-        num_critical: test samples of the critical split.
-    """
-
-    repetition: tuple[int, ...]
-    value: FloatArray
-    critical: float
-    num_samples: int
-    num_critical: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Everything one table shows.
+    """Results on disk: numbers, tables, figures, comparisons, logs, and where they come from.
+
+    Opened with :meth:`open`, or returned by the functions that run something. It reads and never writes, the index that
+    a store caches aside, and shows what is on disk now: results of a run that goes on appear as they are finished.
 
     Attributes:
-        selection: what was asked for.
-        scores: (dataset, model, n_I) to values.
-        profile: of the results.
-        judgment: how differences between them are judged.
-        metric_version: definition of the metric that all values share, the newest there is.
-        old_versions: whether numbers of an older definition of the metric were left out.
+        place: folder of the results; for an address in an object store the copy on this machine.
+        kind: ``gaps``, ``drive``, ``generate``, ``training`` or ``study``.
     """
 
-    selection: Selection
-    scores: Mapping[tuple[str, str, int], Scores]
-    profile: str
-    judgment: Judgment
-    metric_version: int
-    old_versions: bool
+    def __init__(self, place: Path, kind: str, *, store: Store | None = None, options: Mapping[str, Any] | None = None):
+        self.place = place
+        self.kind = kind
+        self.options: Mapping[str, Any] = dict(options or {})
+        self._store = store
+        self._section: Section = SECTIONS.get(kind)
 
+    @staticmethod
+    def open(path: Path | str, *, kind: str | None = None, **options: Any) -> Results:
+        """The results in a folder.
 
-def select_results(frame: pl.DataFrame, selection: Selection) -> Results:
-    """Pick the numbers of a table from a tidy frame (see :func:`giveway.runs.collect`).
+        Args:
+            path: store of a run command, folder of a training or of a study, or the ``s3://`` address of a store.
+            kind: needed only if a store holds several kinds.
+            options: for studies, e.g. ``draws`` and ``database``.
 
-    Raises:
-        EmptySelectionError: if nothing is left, naming the filter that removed the last rows.
-        UsageError: if the frame holds several results for one place of the table.
-    """
-    missing = [name for name in NEEDED if name not in frame.columns]
-    if missing:
-        raise EmptySelectionError(
-            "there are no benchmark results to tabulate",
-            found=f"{frame.height} rows without the columns {', '.join(missing)}",
-            hint="give the folder of a finished benchmark run",
-        )
-    kept = _filter(frame, selection)
-    kept, profile = _one_profile(kept, selection)
-    newest = max(kept["metric_version"])
-    current = kept.filter(pl.col("metric_version") == newest)
-    _refuse_duplicates(current)
-    scores: dict[tuple[str, str, int], Scores] = {}
-    for key, group in current.group_by("dataset", "model", "n_input", maintain_order=True):
-        scores[str(key[0]), str(key[1]), int(str(key[2]))] = _scores(group, selection.split)
-    return Results(
-        selection=selection,
-        scores=scores,
-        profile=profile,
-        judgment=judgment_of(current, profile, selection.changes),
-        metric_version=int(newest),
-        old_versions=current.height < kept.height,
-    )
-
-
-def _filter(frame: pl.DataFrame, selection: Selection) -> pl.DataFrame:
-    steps: list[tuple[str, pl.Expr]] = [
-        (f"metric {selection.metric}", pl.col("metric") == selection.metric),
-        (f"t0 {selection.t0}", pl.col("t0") == selection.t0),
-        (f"split {selection.split} or {CRITICAL}", pl.col("split").is_in([selection.split, CRITICAL])),
-    ]
-    for name, wanted in (("model", selection.models), ("dataset", selection.datasets), ("n_input", selection.n_inputs)):
-        if wanted is not None:
-            steps.append((f"{name} in {', '.join(map(str, wanted))}", pl.col(name).is_in(list(wanted))))
-    kept = frame
-    removed: list[str] = []
-    for label, condition in steps:
-        before = kept.height
-        kept = kept.filter(condition)
-        removed.append(f"{label}: {before} -> {kept.height}")
-        if kept.height == 0:
-            metrics = sorted({str(m) for m in frame["metric"].drop_nulls()})
-            raise EmptySelectionError(
-                "no results are left for this table",
-                found="rows " + "; ".join(removed),
-                hint=f"metrics in this store: {', '.join(metrics) or 'none'}",
+        Raises:
+            StoreError: the folder holds no results, or a newer version wrote them.
+        """
+        if is_url(path):
+            return _of_store(readable_store(path), kind)
+        place = Path(path)
+        for file, found in FOLDERS.items():
+            if (place / file).is_file():
+                return Results(place, found, options=options)
+        if not (place / STORE_FILE).is_file():
+            raise StoreError(
+                "there is no result store, training or study in this folder",
+                where=place,
+                found="no such folder" if not place.is_dir() else f"no {STORE_FILE}, {' or '.join(FOLDERS)}",
+                hint="give the folder that a run command wrote with --out, or a study folder",
             )
-    return kept
+        if b'"written_by"' not in read_bytes(place / STORE_FILE, limit=DOCUMENT_BYTES, expect=OWN):
+            raise StoreError(
+                "this folder holds converted recordings, not results",
+                where=place,
+                hint="giveway.open_dataset('store', FOLDER) reads recordings",
+            )
+        return _of_store(Store(place), kind)
+
+    @property
+    def store(self) -> Store:
+        """The store of cells.
+
+        Raises:
+            UsageError: results of a training or study, which have none.
+        """
+        if self._store is None:
+            raise UsageError(f"results of kind {self.kind!r} are not in a store of cells", where=self.place)
+        return self._store
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """What was asked for, as plain values; of several runs the last one."""
+        return self._section.spec(self)
+
+    @property
+    def runs(self) -> Sequence[Mapping[str, Any]]:
+        """Provenance of each start, oldest first: configuration, code version, machine, counts."""
+        return self._section.runs(self)
+
+    @property
+    def status(self) -> Status:
+        """How much was asked for, and what of it is done, failed, missing or damaged."""
+        return self._section.status(self)
+
+    def frame(self, **filters: Any) -> pl.DataFrame:
+        """All measurements, one row per cell and metric.
+
+        Args:
+            filters: column to value, or to a list of values, e.g. ``metric="auc", model=["CV", "CA"]``.
+
+        Raises:
+            EmptySelectionError: naming the filter that left nothing, and the values there are.
+        """
+        return selected(self._section.frame(self), filters)
+
+    def samples(self, **filters: Any) -> pl.DataFrame:
+        """Values per sample, per track point or per rating, with the parameters of their cell; filters as above."""
+        return self._section.samples(self, filters)
+
+    def table(self, name: str = "", **choices: Any) -> Shown:
+        """A table with ``text()``, ``markdown()``, ``latex()``, ``csv()`` and ``html()``.
+
+        Args:
+            name: one of :attr:`tables`; the leaderboard by default.
+            choices: depend on the table, e.g. ``metric="auc", t0="constant"``.
+        """
+        return self._section.table(self, name, **choices)
+
+    def figure(self, name: str = "", **choices: Any) -> Figure:
+        """A matplotlib figure: one of :attr:`figures`, the first by default."""
+        return self._section.figure(self, name, **choices)
+
+    def compare(self, a: str, b: str, **choices: Any) -> Compared:
+        """Is A better than B? Tests or intervals of the paired difference, by the rules of the application."""
+        if a == b:
+            raise UsageError("nothing can be compared with itself", where="compare", found=a)
+        return self._section.compare(self, a, b, **choices)
+
+    def log(self, **which: Any) -> DriveLog | Scene:
+        """What happened in one drive or generated test; shown as a replay in a notebook.
+
+        Args:
+            which: filters that leave exactly one, e.g. ``case="merge-00", predictor="oracle"``; with ``first=True``
+                the first of several is taken.
+
+        Raises:
+            EmptySelectionError: none of these.
+            UsageError: more than one.
+        """
+        return self._section.log(self, **which)
+
+    def cases(self, **filters: Any) -> CaseSet:
+        """Cases that were driven, or failures as cases that can be driven again."""
+        return self._section.cases(self, **filters)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names for :meth:`table`."""
+        return self._section.tables
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names for :meth:`figure`."""
+        return self._section.figures
+
+    def __repr__(self) -> str:
+        return f"Results({self.kind}, {self._counts()}, {str(self.place)!r})"
+
+    def _repr_html_(self) -> str:
+        said = self._section.origin(self)
+        origin = f"<p><strong>{html.escape(said)}</strong></p>" if said else ""
+        title = f"<p><b>{html.escape(self._section.title)}</b> {html.escape(self._counts())}</p>"
+        return f"<div>{origin}{title}{self._shown()}<p><small>{html.escape(self._provenance())}</small></p></div>"
+
+    def _counts(self) -> str:
+        try:
+            state = self.status
+        except GivewayError as error:
+            return error.what
+        parts = [f"{state.done} of {state.total} done"]
+        parts += [f"{n} {word}" for word in ("failed", "missing") if (n := getattr(state, word))]
+        return ", ".join([*parts, *([f"{len(state.damaged)} damaged"] if state.damaged else [])])
+
+    def _shown(self) -> str:
+        try:
+            return self.table().html()
+        except GivewayError as error:
+            return f"<p>{html.escape(error.what)}</p>"
+
+    def _provenance(self) -> str:
+        starts = self.runs
+        last = starts[-1] if starts else {}
+        code = last.get("code") or {}
+        version = " ".join(str(part) for part in (code.get("giveway"), (code.get("commit") or "")[:10]) if part)
+        parts = [f"{len(starts)} runs recorded" if starts else "no run recorded", str(self.place)]
+        return ", ".join([*parts, *([f"giveway {version}"] if version else [])])
 
 
-def _one_profile(frame: pl.DataFrame, selection: Selection) -> tuple[pl.DataFrame, str]:
-    if "profile" not in frame.columns:
-        return frame, selection.profile or "clean"
-    if selection.profile is not None:
-        frame = frame.filter(pl.col("profile") == selection.profile)
-    found = sorted({str(p) for p in frame["profile"].drop_nulls()})
-    if len(found) != 1:
-        raise UsageError(
-            "choose the profile to tabulate" if found else "no results of this profile",
-            where="--profile",
-            found=f"the store holds {', '.join(found) or 'others'}",
+def _of_store(store: Store, kind: str | None) -> Results:
+    """Results of the kind that the cells of a store have; of a store without cells, the kind that was planned."""
+    kinds = [str(k) for k in read_index(store).frame["kind"].unique().sort()]
+    planned = sorted({plan.function.split(".")[1] for plan in store.plans() if plan.function.startswith("giveway.")})
+    found = kinds or [name for name in planned if name in SECTIONS]
+    if kind is not None and kind not in found:
+        raise EmptySelectionError(
+            f"the store holds no results of kind {kind!r}", where=store.root, found=", ".join(found) or "nothing yet"
         )
-    return frame, found[0]
-
-
-def _refuse_duplicates(frame: pl.DataFrame) -> None:
-    place = ["dataset", "model", "n_input", "split", "repetition"]
-    twice = frame.filter(frame.select(place).is_duplicated())
-    if twice.height == 0:
-        return
-    first = twice.filter(*(pl.col(c).eq_missing(twice[c][0]) for c in place))
-    fixed = {*place, "key", "value", "num_samples", "note"}
-    differing = [c for c in first.columns if c not in fixed and first[c].n_unique() > 1]
-    raise UsageError(
-        "several results stand for the same place of the table",
-        where=", ".join(f"{c} {twice[c][0]}" for c in place),
-        found=f"{first.height} results that differ in {', '.join(differing) or 'their data'}",
-        hint="use one store per configuration",
-    )
-
-
-def _scores(group: pl.DataFrame, split: str) -> Scores:
-    random = group.filter(pl.col("split") == split).sort("repetition")
-    critical = group.filter(pl.col("split") == CRITICAL)
-    counts = random["num_samples"].to_numpy()
-    return Scores(
-        repetition=tuple(int(r) for r in random["repetition"]),
-        value=random["value"].fill_null(np.nan).to_numpy().astype(np.float64),
-        critical=float(critical["value"].fill_null(np.nan)[0]) if critical.height else np.nan,
-        num_samples=int(np.median(counts)) if counts.size else 0,
-        num_critical=int(critical["num_samples"][0]) if critical.height else 0,
-    )
+    if kind is None and len(found) > 1:
+        raise UsageError(
+            "the store holds results of several kinds",
+            where=store.root,
+            found=", ".join(found),
+            hint=f"choose one: Results.open(..., kind={found[0]!r})",
+        )
+    if not found:
+        raise StoreError(
+            "the store is empty", where=store.root, found="no cells and no plan", hint="run something into it first"
+        )
+    chosen = kind or found[0]
+    if chosen not in SECTIONS:
+        raise StoreError(
+            f"these are results of an unknown kind, {chosen!r}",
+            where=store.root,
+            found=f"known: {', '.join(SECTIONS)}",
+            hint="results of a plug-in need the plug-in; it registers a section under this kind",
+        )
+    return Results(store.root, chosen, store=store)

@@ -10,7 +10,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.metrics import MetricInfo
 from giveway.reports.judgment import Judgment
-from giveway.reports.results import Scores
+from giveway.reports.metric_table import Scores
 from giveway.stats.multiple import holm
 from giveway.stats.paired import ALPHA, PairedTest, corrected_t_test
 

@@ -110,6 +110,34 @@ class Table:
         """Value columns."""
         return sum(len(group.columns) for group in self.groups)
 
+    def text(self) -> str:
+        """Aligned columns for a terminal; see :mod:`giveway.reports.formats` for what the marks mean."""
+        return self._rendered("text")
+
+    def markdown(self) -> str:
+        """Markdown, the best value bold."""
+        return self._rendered("markdown")
+
+    def latex(self) -> str:
+        """LaTeX in the layout of the papers."""
+        return self._rendered("latex")
+
+    def csv(self) -> str:
+        """One line per number with all digits."""
+        return self._rendered("csv")
+
+    def html(self) -> str:
+        """A ``<figure>`` without any style of its own."""
+        return self._rendered("html")
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def _rendered(self, form: str) -> str:
+        from giveway.reports.formats import render  # formats import this module
+
+        return render(self, form)
+
     def blocks(self) -> list[Table]:
         """The table cut into blocks of at most twelve value columns.
 

@@ -12,9 +12,9 @@ import polars as pl
 from giveway.core.errors import UnknownNameError
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.judgment import Judgment, metric_form
+from giveway.reports.metric_table import MetricTable, Scores, Selection, select_results
 from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, order_datasets, order_models
 from giveway.reports.published import published_value
-from giveway.reports.results import Results, Scores, Selection, select_results
 from giveway.reports.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.reports.table import DECIMALS, ColumnGroup, Entry, Line, RowGroup, Table
 
@@ -182,7 +182,7 @@ def _only_profile(frame: pl.DataFrame) -> str | None:
 
 
 def _row(
-    results: Results,
+    results: MetricTable,
     info: MetricInfo,
     dataset: str,
     models: list[str],
@@ -244,7 +244,7 @@ def _marked(entry: Entry, best: bool, tied: bool) -> Entry:
     return replace(entry, best=best, tied=tied and not best)
 
 
-def _caption(results: Results, info: MetricInfo, datasets: list[str]) -> str:
+def _caption(results: MetricTable, info: MetricInfo, datasets: list[str]) -> str:
     scores = results.scores
     num_splits = max((len(s.repetition) for s in scores.values()), default=0)
     divisor = num_splits - results.judgment.ddof

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.displays import shown
 from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.sim.cases import Case, Role, case_dict
@@ -115,6 +116,15 @@ class DriveLog:
     failed: str = ""
     origins: tuple[RowOrigin, ...] = ()
     recorded_origins: tuple[RowOrigin, ...] = ()
+
+    def __repr__(self) -> str:
+        seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0
+        who = f"{self.meta.get('predictor') or 'no predictor'}, planner {self.meta.get('planner', '')}"
+        end = f"failed: {self.failed}" if self.failed else f"{len(self.collisions)} collisions"
+        return f"DriveLog({self.case.id}, {who}, {self.tracks.num_agents} agents, {seconds:.1f} s, {end})"
+
+    def _repr_html_(self) -> str:
+        return shown("log", self)
 
     @property
     def num_fallbacks(self) -> int:

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically
 from giveway.generate.learning.training import RoundReport
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def write_curves(path: Path, history: Sequence[RoundReport]) -> bool:
-    """Return, evaluation, losses and noise over the steps.
+    """Write :func:`curves_figure` as PNG.
 
     Returns:
         False, without a file, where matplotlib is not installed.
     """
     try:
+        figure = curves_figure(history)
+    except MissingDependencyError:
+        return False
+    with write_atomically(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return True
+
+
+def curves_figure(history: Sequence[RoundReport]) -> Figure:
+    """Return, evaluation, losses and noise over the steps.
+
+    Raises:
+        MissingDependencyError: without matplotlib.
+    """
+    try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:
-        return False
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
     figure = Figure(figsize=(10, 6.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2, sharex=True)
@@ -43,6 +63,4 @@ def write_curves(path: Path, history: Sequence[RoundReport]) -> bool:
         ax.set_xlabel("thousand environment steps")
     for ax in axes.flat:
         ax.grid(alpha=0.3)
-    with write_atomically(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)
-    return True
+    return figure

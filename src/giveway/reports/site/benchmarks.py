@@ -15,9 +15,9 @@ from scipy import stats
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, GivewayError, MissingDependencyError
 from giveway.metrics import METRICS, MetricInfo
+from giveway.reports.metric_table import MetricTable, Selection, select_results
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.published import published_value
-from giveway.reports.results import Results, Selection, select_results
 from giveway.reports.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.reports.site.charts import Line, curves, stacked_bars
 from giveway.reports.site.content import Block, Chart, Entry, Page, Paragraph, Picture, Table, number, value_entry
@@ -71,7 +71,7 @@ def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple
     return pages, notes
 
 
-def _board_page(results: Results, info: MetricInfo, profile: str | None, real: Collection[str]) -> Page:
+def _board_page(results: MetricTable, info: MetricInfo, profile: str | None, real: Collection[str]) -> Page:
     t0, title = results.selection.t0, info.title.replace("$", "")
     unit = f" [{info.unit}]" if info.unit else ""
     places = sorted(
@@ -97,7 +97,7 @@ def _board_page(results: Results, info: MetricInfo, profile: str | None, real: C
 
 
 def _ranked(
-    results: Results, info: MetricInfo, dataset: str, n: int, real: Collection[str]
+    results: MetricTable, info: MetricInfo, dataset: str, n: int, real: Collection[str]
 ) -> Iterator[tuple[Entry, ...]]:
     """Models of one dataset and input length, best first."""
     scores = {m: s for (d, m, k), s in results.scores.items() if (d, k) == (dataset, n)}
@@ -232,7 +232,7 @@ def real_datasets(frame: pl.DataFrame) -> list[str]:
     return sorted(frame.filter(pl.col("synthetic").not_())["dataset"].drop_nulls().unique().to_list())
 
 
-def _datasets(results: Results) -> set[str]:
+def _datasets(results: MetricTable) -> set[str]:
     return {d for d, _, _ in results.scores}
 
 
@@ -255,7 +255,7 @@ def _mean(values: FloatArray) -> float:
     return float(known.mean()) if known.size else math.nan
 
 
-def _caption(results: Results, info: MetricInfo) -> str:
+def _caption(results: MetricTable, info: MetricInfo) -> str:
     paper = results.profile == "paper"
     test = "paired t-test" if paper else "corrected resampled t-test with Holm's correction"
     sentences = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giveway.web.results.roads import road_of
+from giveway.drive.roads import road_of
 
 if TYPE_CHECKING:
     from giveway.core.maps.lanes import LaneMap

@@ -1,0 +1,192 @@
+"""The benchmark and its samples in one call each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from giveway.core.errors import UsageError
+from giveway.core.samples import GapSamples
+from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
+from giveway.gaps.presets import PRESETS
+from giveway.gaps.sources import scenes_of, source_at
+from giveway.gaps.spec import RunSpec, spec_from
+from giveway.reports.results import Results
+from giveway.runs import RERUN, Executor, Progress, Rerun, RunSummary, Store
+from giveway.runs.places import working_store
+from giveway.runs.specs import SpecLike, values_of
+
+NAMES = {"predictors": "models"}
+"""Settings under the names of the public API, and the fields of the specification they are."""
+
+
+def run_gaps(
+    spec: SpecLike | None = None,
+    out: Path | str | None = None,
+    *,
+    roots: Mapping[str, Path | str] | None = None,
+    engine: Executor | None = None,
+    rerun: Rerun = "missing",
+    limit: int | None = None,
+    max_hours: float | None = None,
+    progress: Progress | None = None,
+    device: str = "cpu",
+    **settings: Any,
+) -> Results:
+    """Fit, predict and measure every cell of a grid of datasets, prediction times, splits and predictors.
+
+    Called again with the same store, only cells without a result are computed. Cells that fail are recorded, see
+    ``Results.status``; the others go on.
+
+    Args:
+        spec: a :class:`giveway.gaps.spec.RunSpec`, a mapping, a TOML file or the name of a preset (``"quick"``).
+        out: result store, a folder or an ``s3://`` address; created if new.
+        roots: dataset to folder with its recordings; others are generated if the specification says so.
+        engine: where cells are computed; by default one process per core of this machine.
+        rerun: ``missing``, ``failed`` or ``all``.
+        limit: compute at most this many cells now.
+        max_hours: start no further cell after this time.
+        progress: where to report; nowhere by default.
+        device: where networks are trained, ``cpu`` or ``cuda``.
+        settings: single fields of the specification, e.g. ``datasets=["lgap"], predictors=["LR_1D", "CV"], seed=1``;
+            ``switches`` are added to those of the specification.
+
+    Raises:
+        ConfigError: a field that does not exist or a value that is not allowed.
+        UnknownNameError: a preset, dataset, predictor, split or metric that is not registered.
+        UsageError: no store, or a dataset without recordings.
+    """
+    if out is None:
+        raise UsageError("a run needs a folder for its results", where="out", hint="run_gaps('quick', 'results')")
+    grid = specification(spec, settings)
+    _, store = benchmark(
+        grid,
+        str(out),
+        roots=roots or {},
+        engine=engine,
+        rerun=rerun,
+        limit=limit,
+        max_hours=max_hours,
+        progress=progress,
+        device=device,
+    )
+    return Results(store.root, "gaps", store=store)
+
+
+def benchmark(
+    spec: RunSpec,
+    out: str,
+    *,
+    roots: Mapping[str, Path | str],
+    engine: Executor | None = None,
+    rerun: Rerun = "missing",
+    limit: int | None = None,
+    max_hours: float | None = None,
+    progress: Progress | None = None,
+    device: str = "cpu",
+) -> tuple[RunSummary, Store]:
+    """Compute the cells of a specification into a store, see :func:`run_gaps`; also says what was done."""
+    _check_rerun(rerun)
+    with working_store(out) as store:
+        planned = plan_run(spec, store, roots)
+        summary = run_benchmark(
+            planned,
+            store,
+            executor=engine,
+            rerun=rerun,
+            limit=limit,
+            max_hours=max_hours,
+            progress=progress,
+            device=device,
+        )
+    return summary, store
+
+
+def specification(spec: SpecLike | None, settings: Mapping[str, Any]) -> RunSpec:
+    """A specification with single fields replaced, validated.
+
+    Args:
+        spec: see :func:`run_gaps`.
+        settings: fields; ``switches`` are merged, ``predictors`` is another name of ``models``.
+    """
+    values = values_of(spec, lambda: PRESETS)
+    switches = {**values.get("switches", {}), **settings.get("switches", {})}
+    merged = {**_renamed(values), **_renamed(settings), **({"switches": switches} if switches else {})}
+    return spec_from(merged, where="the specification" if spec is None or not isinstance(spec, str) else spec)
+
+
+def extract_gaps(
+    dataset: str,
+    root: Path | str,
+    *,
+    t0: str = "constant",
+    n_input: int = 2,
+    n_input_max: int = 8,
+    relaxed: bool = False,
+    profile: str = "clean",
+    **switches: Any,
+) -> GapSamples:
+    """Gap-acceptance samples of recordings.
+
+    Args:
+        dataset: name of an extraction: ``lgap``, ``round``, ``round_2v``, ``leeds``, ``highd``, ``interaction``, ...
+        root: folder with the recordings.
+        t0: prediction time: ``initial``, ``constant`` or ``critical``.
+        n_input: input steps of 0.2 s.
+        n_input_max: input steps that every sample must support.
+        relaxed: move t_0 up to where the history suffices.
+        profile: ``clean`` or ``paper``.
+        switches: single switches of the protocol that differ from the profile.
+
+    Raises:
+        EmptySelectionError: no gap is left, saying which rule removed how many.
+        DatasetLayoutError: the folder holds another dataset.
+    """
+    (part,) = extractions(
+        dataset,
+        root,
+        times=[t0],
+        n_input=n_input,
+        n_input_max=n_input_max,
+        relaxed=relaxed,
+        profile=profile,
+        switches=switches,
+    )
+    require_samples(part, at_least=1, per_class=0)
+    return part.samples
+
+
+def extractions(
+    dataset: str,
+    root: Path | str,
+    *,
+    times: Sequence[str] = (),
+    n_input: int = 2,
+    n_input_max: int = 8,
+    relaxed: bool = False,
+    profile: str = "clean",
+    switches: Mapping[str, Any] | None = None,
+) -> list[Extracted]:
+    """Samples at several prediction times with the counts of what was left out; all three times by default."""
+    grid = RunSpec(profile=profile, switches=dict(switches or {}), datasets=("lgap",), models=("LR_1D",))
+    rules = grid.rules()  # of the grid only the profile and its switches matter here
+    choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
+    extraction = EXTRACTIONS.get(dataset)
+    found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
+    return [
+        samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
+        for c in choices
+    ]
+
+
+def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {NAMES.get(name, name): value for name, value in values.items()}
+
+
+def _check_rerun(name: str) -> None:
+    if name not in RERUN:
+        raise UsageError("unknown choice for --rerun", where="--rerun", found=name, hint=f"one of {', '.join(RERUN)}")

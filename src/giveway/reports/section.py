@@ -1,0 +1,228 @@
+"""What an application says about its results; :class:`giveway.reports.results.Results` asks it.
+
+An application registers one :class:`Section` per kind of result. Reading cells, filters and counts are the same for
+all of them and done here; tables, figures, comparisons, logs and cases are the application's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import polars as pl
+
+from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
+from giveway.core.registry import Registry
+from giveway.reports.plain_table import Block, Column, PlainTable, value
+from giveway.runs.index import Status, collect, status
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from giveway.core.scene import Scene
+    from giveway.reports.results import Results
+    from giveway.sim.case_sets import CaseSet
+    from giveway.sim.logs import DriveLog
+
+T = TypeVar("T")
+MEASURED = ("value", "num_samples", "metric_version", "note")
+"""Columns of a tidy frame that are results; all others can be used as filters."""
+MAX_LISTED = 8
+"""Existing values listed in the message about a filter that selects nothing."""
+
+
+class Shown(Protocol):
+    """A table in every format."""
+
+    def text(self) -> str:
+        """For a terminal; what the command prints."""
+        ...
+
+    def markdown(self) -> str:
+        """Markdown."""
+        ...
+
+    def latex(self) -> str:
+        """LaTeX."""
+        ...
+
+    def csv(self) -> str:
+        """All digits."""
+        ...
+
+    def html(self) -> str:
+        """HTML without a style of its own."""
+        ...
+
+    def _repr_html_(self) -> str: ...
+
+
+class Compared(Protocol):
+    """What a comparison gives."""
+
+    def text(self) -> str:
+        """For a terminal."""
+        ...
+
+    def _repr_html_(self) -> str: ...
+
+
+class Section:
+    """Results of one kind in a store of cells; applications override what they can do better.
+
+    Attributes:
+        kind: of the cells.
+        title: heading.
+        tables: names of tables, the first is the leaderboard.
+        figures: names of figures, the first is the default.
+    """
+
+    kind: str = ""
+    title: str = "Results"
+    tables: tuple[str, ...] = ("means",)
+    figures: tuple[str, ...] = ()
+
+    def spec(self, results: Results) -> Mapping[str, Any]:
+        """What was asked for last."""
+        plans = results.store.plans()
+        return plans[-1].spec if plans else {}
+
+    def runs(self, results: Results) -> Sequence[Mapping[str, Any]]:
+        """Provenance of each start, oldest first."""
+        return results.store.provenance()
+
+    def status(self, results: Results) -> Status:
+        """Finished, failed, missing and damaged cells."""
+        return status(results.store)
+
+    def frame(self, results: Results) -> pl.DataFrame:
+        """Tidy table of all measurements of this kind, see :func:`giveway.runs.collect`."""
+        return collect(results.store).filter(pl.col("kind") == self.kind)
+
+    def samples(self, results: Results, filters: Mapping[str, Any]) -> pl.DataFrame:
+        """Per-sample values of the cells that the filters leave, the cells' parameters in front."""
+        frame = self.frame(results)
+        names = [name for name in frame.columns if name not in (*MEASURED, "metric", "kind", "data")]
+        cells = selected(frame, filters).select(names).unique(subset="key", maintain_order=True)
+        parts: list[pl.DataFrame] = []
+        for cell in cells.iter_rows(named=True):
+            found = results.store.read_samples(cell["key"])
+            if found is not None:
+                known = [pl.lit(v).alias(n) for n, v in cell.items() if n not in found.columns and v is not None]
+                parts.append(found.select(*known, pl.all()))
+        if not parts:
+            raise EmptySelectionError(
+                "these cells have no per-sample values", where=results.place, found=f"{cells.height} cells"
+            )
+        return pl.concat(parts, how="diagonal_relaxed")
+
+    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+        """The mean of each metric over cells."""
+        checked_name("table", name, self.tables)
+        frame = selected(self.frame(results), choices)
+        means = frame.group_by("metric", maintain_order=True).agg(
+            pl.len().alias("cells"), pl.col("value").mean().alias("mean")
+        )
+        rows = tuple((value(m), value(n), value(v)) for m, n, v in means.iter_rows())
+        columns = (Column(head="metric"), Column(head="cells"), Column(head="mean"))
+        return PlainTable(title=self.title, blocks=(Block(columns=columns, rows=rows),))
+
+    def figure(self, results: Results, name: str, **choices: Any) -> Figure:
+        """A picture."""
+        raise UsageError(f"results of kind {self.kind!r} have no figure", where=results.place, hint="use .frame()")
+
+    def compare(self, results: Results, a: str, b: str, **choices: Any) -> Compared:
+        """Is A better than B?"""
+        raise UsageError(f"results of kind {self.kind!r} cannot be compared", where=results.place, hint="use .frame()")
+
+    def log(self, results: Results, **which: Any) -> DriveLog | Scene:
+        """What happened in one drive."""
+        raise UsageError(f"results of kind {self.kind!r} have no logs", where=results.place)
+
+    def cases(self, results: Results, **filters: Any) -> CaseSet:
+        """What was driven, or what can be driven again."""
+        raise UsageError(f"results of kind {self.kind!r} have no cases", where=results.place)
+
+    def origin(self, results: Results) -> str:
+        """What is said before any number if not all of the traffic was recorded."""
+        return ""
+
+
+SECTIONS: Registry[Section] = Registry(
+    "kind of results",
+    {
+        "gaps": "giveway.gaps.section:GAPS",
+        "drive": "giveway.drive.section:DRIVE",
+        "generate": "giveway.generate.section:CAMPAIGNS",
+        "generate_protocol": "giveway.generate.section:PROTOCOL",
+        "training": "giveway.generate.section:TRAINING",
+        "study": "giveway.study.section:STUDY",
+    },
+    group="giveway.sections",
+)
+"""Sections by kind of result."""
+
+
+def selected(frame: pl.DataFrame, filters: Mapping[str, Any]) -> pl.DataFrame:
+    """The rows whose columns have the given values; a list, tuple or set allows several.
+
+    Raises:
+        UnknownNameError: a filter that is no column.
+        EmptySelectionError: naming the filter that removed the last rows, and the values there are.
+    """
+    left = frame
+    for name, wanted in filters.items():
+        known = [column for column in frame.columns if column not in MEASURED]
+        if name not in known:
+            raise UnknownNameError("filter", name, known)
+        values = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
+        before = left
+        left = left.filter(_is_one_of(pl.col(name), values, is_number=frame.schema[name].is_numeric()))
+        if left.is_empty():
+            there = before[name].drop_nulls().unique().sort().to_list()
+            listed = ", ".join(map(str, there[:MAX_LISTED])) + (" and others" if len(there) > MAX_LISTED else "")
+            raise EmptySelectionError(
+                f"no results with {name} = {', '.join(map(str, values))}",
+                found=f"{name} is one of: {listed}" if there else "there are no results",
+            )
+    return left
+
+
+def checked_name(kind: str, name: str, known: Sequence[str]) -> str:
+    """The name, or the first known one if it is empty.
+
+    Raises:
+        UnknownNameError: naming the nearest known ones.
+    """
+    if not name and known:
+        return known[0]
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
+    return name
+
+
+def with_choices(function: Callable[..., T], choices: Mapping[str, Any], *given: Any) -> T:
+    """Call a function of a section with the choices of a user.
+
+    Raises:
+        UnknownNameError: a choice that the function does not know.
+        UsageError: a choice that it needs and was not given.
+    """
+    parameters = inspect.signature(function).parameters
+    known = {n: p for n, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    for name in choices:
+        if name not in known and not takes_all:
+            raise UnknownNameError("choice", name, known)
+    lacking = [n for n, p in known.items() if p.default is inspect.Parameter.empty and n not in choices]
+    if lacking:
+        raise UsageError(f"{lacking[0]} must be chosen", found="it was left out", hint=f"{lacking[0]}=...")
+    return function(*given, **choices)
+
+
+def _is_one_of(column: pl.Expr, values: list[Any], *, is_number: bool) -> pl.Expr:
+    """Numbers are compared as numbers, everything else as text."""
+    if is_number and all(isinstance(v, int | float) for v in values):
+        return column.cast(pl.Float64).is_in([float(v) for v in values])
+    return column.cast(pl.String).is_in([str(v).lower() if isinstance(v, bool) else str(v) for v in values])
