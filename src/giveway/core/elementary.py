@@ -19,8 +19,11 @@ from numba import vectorize
 
 
 def _function(scalar: Any) -> Any:
-    """A universal function, compiled for float64 at its first call and cached on disk."""
-    return vectorize(cache=True)(scalar)
+    """A universal function, compiled for float64 at its first call and cached on disk where that can be."""
+    try:
+        return vectorize(cache=True)(scalar)
+    except RuntimeError:  # no place for compiled code; see core.kernels
+        return vectorize(cache=False)(scalar)
 
 
 @_function

@@ -49,7 +49,7 @@ def njit(*args: Any, **options: Any) -> Any:
 
 
 def _decorated(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    options = {"no_cfunc_wrapper": True, **options}  # for callers in C, of which there are none: a tenth of the time
+    options = {"no_cfunc_wrapper": True, **options}  # for callers in C, of which there are none
     try:
         return _NJIT(**options)(function)
     except RuntimeError:  # numba: no locator available
