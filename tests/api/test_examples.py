@@ -11,6 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+SLOW = ("gaps", "study")
 
 
 def output(words: list[str], folder: Path) -> str:
@@ -34,7 +35,7 @@ def test_every_example_is_a_pair() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the second half of each pair is a shell script")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in NAMES])
 def test_an_example_gives_the_same_numbers_in_python_and_as_commands(name: str, tmp_path: Path) -> None:
     python = output([sys.executable, str(EXAMPLES / f"{name}.py")], tmp_path / "python").splitlines()
     shell = output(["sh", str(EXAMPLES / f"{name}.sh")], tmp_path / "shell").splitlines()
