@@ -79,14 +79,15 @@ class CacheState:
 
     @property
     def state(self) -> str:
-        """``cold``, ``partly warm`` or ``warm``."""
-        return "cold" if not self.compiled else "warm" if self.compiled == self.kernels else "partly warm"
+        """``cold`` or ``warm``; which kernels a command needs is only known when it runs."""
+        return "warm" if self.compiled else "cold"
 
     def sentence(self) -> str:
         """For people."""
         where = f"{self.folder} (the installation cannot be written)" if self.fallback else str(self.folder)
         size = f"{self.size_bytes / 1e6:.1f} MB"
-        return f"{self.state}: {self.compiled} of {self.kernels} are compiled, {size} in {where}; see giveway warmup"
+        hint = "" if self.compiled else "; giveway warmup compiles ahead"
+        return f"{self.state}: {self.compiled} compiled kernels, {size} in {where}{hint}"
 
 
 def cache_state() -> CacheState:
