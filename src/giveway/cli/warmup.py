@@ -28,7 +28,18 @@ WORK: dict[str, tuple[tuple[str, ...], ...]] = {
     "generate": (("generate", "run", "--budget", "20", "--workers", "1", "--out", "{folder}/generate"),),
     "study": (
         ("drive", "run", "-p", "constant_velocity", "--limit", "6", "--workers", "1", "--out", "{folder}/clips"),
-        ("study", "create", "--clips", "{folder}/clips", "--out", "{folder}/study", "--num-clips", "6", "--seconds", "5"),
+        (
+            "study",
+            "create",
+            "--clips",
+            "{folder}/clips",
+            "--out",
+            "{folder}/study",
+            "--num-clips",
+            "6",
+            "--seconds",
+            "5",
+        ),
     ),
 }
 """Group of commands to small runs, into a folder that is thrown away, that call its kernels as real ones do."""
