@@ -34,6 +34,7 @@ RESOURCES = {
     "study/texts.py": "English texts",
 }
 OWN_CODE = {
+    "core/kernels.py": "counts kernels in its own sources; whose cache is being filled",
     "models/commotions/kernel/rollout.py": "digest of its own source",
     "runs/provenance.py": "digest of the source; what processor this is",
 }
@@ -96,7 +97,7 @@ def direct_reads(source: str) -> list[str]:
         elif isinstance(node.func, ast.Attribute):
             owner = ast.unparse(node.func.value)
             is_read = node.func.attr in METHODS | {"safe_open", "load_file"}
-            is_read |= node.func.attr == "open" and not is_writing(node)
+            is_read |= node.func.attr == "open" and not is_writing(node) and owner != "Results"
             is_read |= node.func.attr in MODULES.get(owner, ())
         else:
             is_read = False
