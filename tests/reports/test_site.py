@@ -18,12 +18,12 @@ from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.site.benchmarks import board_pages, interval
 from giveway.reports.site.browsing import chunks, detail_digits, finite, script, table_data
 from giveway.reports.site.charts import ticks
-from giveway.reports.site.content import Entry, Limits, Page, Section, Sources, Table
+from giveway.reports.site.content import Entry, Limits, Page, Paragraph, Section, Sources, Table, origin_blocks
 from giveway.reports.site.drives import summary_blocks
 from giveway.reports.site.generated import generated_blocks, generated_facts
 from giveway.reports.site.markup import render_page
 from giveway.reports.site.runs import run_section
-from giveway.reports.site.writing import classic_player, write_site
+from giveway.reports.site.writing import classic_player, first_page, write_site
 from giveway.testing.stores import invented_store
 from giveway.web.results.report import make_report
 
@@ -445,3 +445,13 @@ def test_campaigns_are_called_by_what_differs() -> None:
     assert generated_facts(document)[0] == ("policy", "0.250 avoidable and at fault")
     document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
     assert generated_blocks(document)[2].columns[2] == "policy on merge, ego idm, seed 0"
+
+
+def test_the_first_page_says_first_what_is_not_recorded(section: Section) -> None:
+    said = origin_blocks("the traffic", ["synthetic"])
+    page = replace(section.pages[0], blocks=(*said, *section.pages[0].blocks))
+    home = first_page([section, replace(section, title="Computed", pages=(page,))], "Home")
+    first = home.blocks[0]
+    assert isinstance(first, Paragraph)
+    assert first.text.startswith("Computed. Not real traffic: the traffic is synthetic")
+    assert not isinstance(home.blocks[1], Paragraph)

@@ -107,6 +107,10 @@ def sorted_origins(rows: Iterable[RowOrigin]) -> list[str]:
     return [str(origin) for origin in sorted({row.origin for row in rows}, key=_RANK.__getitem__)]
 
 
+NOT_REAL = "Not real traffic"
+"""Begins every banner."""
+
+
 def banner(what: str, origins: Iterable[str]) -> str:
     """First line of a text, page or document about anything that was not recorded; empty if all of it was.
 
@@ -119,4 +123,4 @@ def banner(what: str, origins: Iterable[str]) -> str:
         return ""
     known = {str(origin): f"{origin} ({words})" for origin, words in WORDS.items()}
     listed = " and ".join(known.get(name, "of unknown origin") for name in names) or "of unknown origin"
-    return f"Not real traffic: {what} is {listed}."
+    return f"{NOT_REAL}: {what} is {listed}."

@@ -129,12 +129,9 @@ def _gaps(parts: _Parts, store: Store, tidy: pl.DataFrame, sampled: list[str], s
         parts.overview.append(Paragraph(text="No cell is finished yet."))
         return
     real = benchmarks.real_datasets(tidy)
-    if "synthetic" in tidy.columns and real and tidy["synthetic"].drop_nulls().any():
-        parts.overview += origin_blocks("the traffic behind these numbers", [Origin.RECORDED, Origin.SYNTHETIC])
-    if "synthetic" in tidy.columns and not real:
-        parts.overview.append(
-            Paragraph(text="Synthetic recordings: nothing here says anything about real drivers.", warning=True)
-        )
+    if "synthetic" in tidy.columns and (not real or tidy["synthetic"].drop_nulls().any()):
+        origins = [*([Origin.RECORDED] if real else []), Origin.SYNTHETIC]
+        parts.overview += origin_blocks("the traffic behind these numbers", origins)
     pages, notes = benchmarks.board_pages(tidy, real_datasets=real)
     overview = benchmarks.overview_blocks(tidy, pages, real)
     parts.overview += overview

@@ -15,6 +15,7 @@ from giveway import __version__
 from giveway.core.checked import read_json
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.files import as_store_error, replace_folder
+from giveway.core.origins import NOT_REAL
 from giveway.reports.player.page import static_text
 from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
 from giveway.reports.site.markup import render_page
@@ -139,8 +140,14 @@ def classic_player() -> str:
 
 
 def first_page(sections: Sequence[Section], title: str) -> Page:
-    """What there is, with a few numbers each."""
+    """What there is, with a few numbers each; first of all, which of it is not recorded traffic."""
     blocks: list[Block] = [
+        Paragraph(text=f"{section.title}. {block.text}", warning=True)
+        for section in sections
+        for block in section.pages[0].blocks
+        if isinstance(block, Paragraph) and block.text.startswith(NOT_REAL)
+    ]
+    blocks += [
         Table(
             title="",
             columns=("results", "kind", "what there is"),
