@@ -26,7 +26,6 @@ MAX_CLIPS_PER_RATER = 40
 MAX_MINUTES = 20.0
 
 QUESTION = "How realistic is the surrounding vehicle's trajectory?"
-"""Names by which recorded traffic is known where nobody says which condition it is, most telling first."""
 OPTIONS = printed_form.OPTIONS
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
