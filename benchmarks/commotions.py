@@ -25,8 +25,8 @@ from typing import Any
 
 from commotions_fit import TYPICAL
 
-from giveway.models.commotions import Configuration
-from giveway.models.commotions.simulation import simulate_encounters
+from giveway.predictors.commotions import Configuration
+from giveway.predictors.commotions.simulation import simulate_encounters
 from giveway.testing.encounters import random_encounters
 
 PRECISIONS = ("float32", "float64")
@@ -40,10 +40,10 @@ PUBLISHED_US = (76.0, 96.0)  # its CPU time per path step, likewise
 _FIRST_CALL = """
 import time, resource
 import numpy as np
-from giveway.models.commotions import Configuration
-from giveway.models.commotions.encounter import encounters_from_distances
-from giveway.models.commotions.parameters import Box
-from giveway.models.commotions.simulation import simulate_encounters
+from giveway.predictors.commotions import Configuration
+from giveway.predictors.commotions.encounter import encounters_from_distances
+from giveway.predictors.commotions.parameters import Box
+from giveway.predictors.commotions.simulation import simulate_encounters
 start, cpu = time.perf_counter(), time.process_time()
 scene = encounters_from_distances(d_c=[[42, 40]], d_a=[[5.2, 5]], l_e=[4], l_t=[4], horizon_s=[4])
 simulate_encounters(scene, Box.full().decode(np.full(14, 0.5)), Configuration.from_name("CM_IIJ11"), num_paths=10,

@@ -19,13 +19,13 @@ import numpy as np
 import torch
 from commotions_fit import population
 
-from giveway.models.commotions import Configuration, Switches, Theta
-from giveway.models.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
-from giveway.models.commotions.encounter import Encounters
-from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
-from giveway.models.commotions.fitting.search import Budget
-from giveway.models.commotions.parameters import Box, to_search
-from giveway.models.commotions.simulation import simulate_encounters
+from giveway.predictors.commotions import Configuration, Switches, Theta
+from giveway.predictors.commotions.config import LARGE_ACTIONS, SMALL_ACTIONS
+from giveway.predictors.commotions.encounter import Encounters
+from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters
+from giveway.predictors.commotions.fitting.search import Budget
+from giveway.predictors.commotions.parameters import Box, to_search
+from giveway.predictors.commotions.simulation import simulate_encounters
 from giveway.testing.encounters import random_encounters
 
 SAMPLES, PATHS = 40, 20

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
-from giveway.models.commotions import Configuration, Switches, Theta
-from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
-from giveway.models.commotions.fitting.gaussian_process import quiet_torch
-from giveway.models.commotions.fitting.optimizers import OPTIMIZERS
-from giveway.models.commotions.fitting.search import Budget, Trace
-from giveway.models.commotions.losses import Loss, TrainingSet
-from giveway.models.commotions.parameters import Box
-from giveway.models.commotions.simulation import simulate_encounters
+from giveway.predictors.commotions import Configuration, Switches, Theta
+from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
+from giveway.predictors.commotions.fitting.gaussian_process import quiet_torch
+from giveway.predictors.commotions.fitting.optimizers import OPTIMIZERS
+from giveway.predictors.commotions.fitting.search import Budget, Trace
+from giveway.predictors.commotions.losses import Loss, TrainingSet
+from giveway.predictors.commotions.parameters import Box
+from giveway.predictors.commotions.simulation import simulate_encounters
 from giveway.testing.encounters import random_encounters
 
 TYPICAL = Theta(

@@ -1,6 +1,6 @@
 """Table (JSON) and figure of the runs that ``benchmarks/commotions_fit.py`` made.
 
-    python benchmarks/commotions_fit_report.py FOLDER --figure docs/models/commotions-optimizers.png
+    python benchmarks/commotions_fit_report.py FOLDER --figure docs/predictors/commotions-optimizers.png
 
 Per optimizer, over the seeds: median and range of the best loss after equal evaluations and after equal CPU seconds of
 one thread, the loss of the result under fresh noise, and the shares of kernel and optimizer.

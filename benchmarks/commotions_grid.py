@@ -19,15 +19,15 @@ from pathlib import Path
 
 from two_cores import ceiling
 
+from giveway.experiments import Artifacts, Cell, CellContext, CellResult, ProcessExecutor, run
+from giveway.experiments.provenance import machine
 from giveway.gaps import evaluate as evaluation
 from giveway.gaps.cells import cells_of
 from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import sources_for
 from giveway.gaps.spec import spec_from
-from giveway.models.commotions.fitting.fit import FitOptions
-from giveway.models.commotions.fitting.search import Budget
-from giveway.runs import Artifacts, Cell, CellContext, CellResult, ProcessExecutor, run
-from giveway.runs.provenance import machine
+from giveway.predictors.commotions.fitting.fit import FitOptions
+from giveway.predictors.commotions.fitting.search import Budget
 
 SPEC = {
     "datasets": ["lgap"],

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from giveway.models.commotions.config import Configuration
-from giveway.models.commotions.encounter import Encounters
-from giveway.models.commotions.parameters import (
+from giveway.predictors.commotions.config import Configuration
+from giveway.predictors.commotions.encounter import Encounters
+from giveway.predictors.commotions.parameters import (
     DT_S,
     EPSILON,
     EYE_HEIGHT_M,
@@ -25,7 +25,7 @@ from giveway.models.commotions.parameters import (
     Theta,
     action_ramps,
 )
-from giveway.models.commotions.reference.value import moments
+from giveway.predictors.commotions.reference.value import moments
 
 
 @dataclass

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from giveway.runs import (
+from giveway.experiments import (
     Cell,
     CellContext,
     CellResult,
@@ -30,10 +30,10 @@ from giveway.runs import (
     collect,
     run,
 )
-from giveway.runs.cluster import ClusterSpec, cluster_from
-from giveway.runs.dask_engine import DaskExecutor
-from giveway.runs.provenance import machine
-from giveway.runs.records import encode_result
+from giveway.experiments.cluster import ClusterSpec, cluster_from
+from giveway.experiments.dask_engine import DaskExecutor
+from giveway.experiments.provenance import machine
+from giveway.experiments.records import encode_result
 
 
 def nothing(cell: Cell, context: CellContext) -> CellResult:

@@ -71,10 +71,10 @@ TASKS = {"dispersion": {"n_food": 9}, "navigation": {}}
 def ours(steps: int, threads: int) -> dict[str, float]:
     import torch
 
+    from giveway.experiments.threads import limited_threads
     from giveway.generate.learning.config import LearningConfig
     from giveway.generate.learning.training import Training
     from giveway.generate.worlds import Worlds, WorldSettings
-    from giveway.runs.threads import limited_threads
 
     worlds = Worlds(WorldSettings(road="straight", ego="idm", cars=CARS, actions="lateral"), n_worlds=WORLDS)
     config = LearningConfig(batch=BATCH, update_every=EVERY)

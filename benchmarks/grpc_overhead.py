@@ -24,10 +24,10 @@ import numpy as np
 
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import drive_cases
-from giveway.models.motion import MotionInputs, MotionPrediction, make_predictor
-from giveway.rpc.exchange import Exchange
-from giveway.rpc.remote import RemotePredictor
-from giveway.rpc.server import PredictionServer, ServerOptions
+from giveway.predictors.motion import MotionInputs, MotionPrediction, make_predictor
+from giveway.serve.rpc.exchange import Exchange
+from giveway.serve.rpc.remote import RemotePredictor
+from giveway.serve.rpc.server import PredictionServer, ServerOptions
 
 
 class Timed:
@@ -60,7 +60,7 @@ def over_grpc(cases: Any, source: Any, name: str, *more: str) -> tuple[Timed, fl
     exchange = Exchange(compat=False, deadline_s=None)
     server = PredictionServer(exchange, ServerOptions(port=0))
     server.start()
-    command = [sys.executable, "-m", "giveway.rpc.client", "--address", f"127.0.0.1:{server.port}"]
+    command = [sys.executable, "-m", "giveway.serve.rpc.client", "--address", f"127.0.0.1:{server.port}"]
     before = _children_s()
     with subprocess.Popen([*command, "--predictor", name, *more], stdout=subprocess.DEVNULL):
         timed = drive(cases, source, RemotePredictor(exchange, cases))
@@ -136,7 +136,9 @@ def main() -> None:
     }
     empty = {"two_empty_calls_ms": empty_ms(EMPTY_CALLS), "empty_stream_round_trip_ms": empty_ms(EMPTY_STREAM)}
     start = _children_s()
-    subprocess.run([sys.executable, "-c", "import giveway.rpc.client, giveway.models.motion.simple"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import giveway.serve.rpc.client, giveway.predictors.motion.simple"], check=True
+    )
     start = _children_s() - start
     for _ in range(options.repeat):
         runs = {

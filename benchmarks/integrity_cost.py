@@ -26,19 +26,19 @@ import giveway.data.store as store_module
 from giveway.core.checked import Sealed
 from giveway.data.convert import convert
 from giveway.data.stored import STORED
-from giveway.data.synthetic.protocol import synthesize
+from giveway.experiments import SerialExecutor, Store
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.presets import preset
-from giveway.runs import SerialExecutor, Store
+from giveway.synth.protocol import synthesize
 
 DIGESTING = {
     "giveway.core.checked": ("sha256_of_bytes", "sha256_of_file", "open_seal", "check_json"),
     "giveway.core.seals": ("sha256_of_bytes",),
-    "giveway.runs.artifacts": ("sha256_of_file", "known_sha256", "read_sealed", "seal"),
-    "giveway.runs.index": ("sha256_of_bytes", "read_sealed", "seal", "_outdated"),
-    "giveway.runs.records": ("sha256_of_bytes", "open_seal", "seal"),
-    "giveway.runs.store": ("sha256_of_bytes", "seal"),
-    "giveway.runs.runner": ("seal",),
+    "giveway.experiments.artifacts": ("sha256_of_file", "known_sha256", "read_sealed", "seal"),
+    "giveway.experiments.index": ("sha256_of_bytes", "read_sealed", "seal", "_outdated"),
+    "giveway.experiments.records": ("sha256_of_bytes", "open_seal", "seal"),
+    "giveway.experiments.store": ("sha256_of_bytes", "seal"),
+    "giveway.experiments.runner": ("seal",),
     "giveway.data.fingerprints": ("known_sha256",),
 }
 

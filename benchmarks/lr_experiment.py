@@ -21,7 +21,7 @@ from giveway.gaps.prediction_time import CHOICES
 from giveway.gaps.profile import CLEAN
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
-from giveway.models import MODELS
+from giveway.predictors import MODELS
 from giveway.testing.crossing import crossing_found
 
 

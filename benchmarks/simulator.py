@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from giveway.models.motion.acceptance import accept
-from giveway.models.motion.protocol import MotionPrediction, constant_velocity_states
+from giveway.predictors.motion.acceptance import accept
+from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
 from giveway.sim.cases import Car, Case, Role
 from giveway.sim.prepare import PreparedCase, prepare
 from giveway.sim.simulation import Simulation

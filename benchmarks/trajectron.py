@@ -24,11 +24,11 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from giveway.core.samples import AcceptanceBoundary, GapInputs, GapSamples, GapTruth
-from giveway.models.trajectron.config import TrajectronConfig
-from giveway.models.trajectron.network import Batch, TrajectronNetwork
-from giveway.models.trajectron.objective import training_objective
-from giveway.models.trajectron.sampling import sample_paths
-from giveway.models.trajectron.training import training_set
+from giveway.predictors.trajectron.config import TrajectronConfig
+from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
+from giveway.predictors.trajectron.objective import training_objective
+from giveway.predictors.trajectron.sampling import sample_paths
+from giveway.predictors.trajectron.training import training_set
 from references import trajectron as plain
 
 DT_S = 0.2

@@ -27,23 +27,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from giveway.components import register
     from giveway.core.errors import GivewayError
-    from giveway.core.maps.lanes import LaneMap
+    from giveway.core.lanes import LaneMap
     from giveway.core.samples import GapSamples
     from giveway.core.scene import Scene
     from giveway.core.tracks import AgentKind, Tracks
-    from giveway.data.opening import OpenDataset, datasets, open_dataset, synthesize
+    from giveway.data.opening import OpenDataset, datasets, open_dataset
     from giveway.drive.run import run_drive
+    from giveway.experiments.engines import DaskEngine, LocalEngine
     from giveway.gaps.run import extract_gaps, run_gaps
     from giveway.generate.run import find_failures
     from giveway.generate.train import train_traffic
     from giveway.planning.base import Planner
     from giveway.reports.results import Results
-    from giveway.runs.engines import DaskEngine, LocalEngine
+    from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
     from giveway.sim.case_sets import CaseSet
     from giveway.sim.cases import Case
     from giveway.sim.logs import DriveLog
     from giveway.stats.agreement_of import agreement
-    from giveway.web.calls import analyze_study, cite, create_study, report, serve_study
+    from giveway.synth.opening import synthesize
 
 os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # its functions differ in the last bit; before numba is imported
 
@@ -85,23 +86,24 @@ __all__ = [
 _HOMES = {
     "components": ("register",),
     "core.errors": ("GivewayError",),
-    "core.maps.lanes": ("LaneMap",),
+    "core.lanes": ("LaneMap",),
     "core.samples": ("GapSamples",),
     "core.scene": ("Scene",),
     "core.tracks": ("AgentKind", "Tracks"),
-    "data.opening": ("OpenDataset", "datasets", "open_dataset", "synthesize"),
+    "data.opening": ("OpenDataset", "datasets", "open_dataset"),
+    "synth.opening": ("synthesize",),
     "drive.run": ("run_drive",),
     "gaps.run": ("extract_gaps", "run_gaps"),
     "generate.run": ("find_failures",),
     "generate.train": ("train_traffic",),
     "planning.base": ("Planner",),
     "reports.results": ("Results",),
-    "runs.engines": ("DaskEngine", "LocalEngine"),
+    "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),
     "sim.cases": ("Case",),
     "sim.logs": ("DriveLog",),
     "stats.agreement_of": ("agreement",),
-    "web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
+    "serve.web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
 }
 """Module to the public names it defines; they are imported on first use."""
 _MODULE_OF = {name: f"giveway.{module}" for module, names in _HOMES.items() for name in names}

@@ -10,8 +10,8 @@ from giveway.core.registry import Registry
 
 REGISTRIES = {
     "dataset": "giveway.data:DATASETS",
-    "model": "giveway.models:MODELS",
-    "predictor": "giveway.models.motion:TRAJECTORY_PREDICTORS",
+    "model": "giveway.predictors:MODELS",
+    "predictor": "giveway.predictors.motion:TRAJECTORY_PREDICTORS",
     "planner": "giveway.planning:PLANNERS",
     "metric": "giveway.metrics:METRICS",
     "road": "giveway.generate.roads:ROADS",

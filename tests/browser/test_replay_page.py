@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.core.maps.lanes import LaneMap, Line
+from giveway.core.lanes import LaneMap, Line
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.reports.player.document import Event, replay_document

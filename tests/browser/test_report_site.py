@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from giveway.experiments import Store
 from giveway.reports.player.document import replay_document
 from giveway.reports.site.content import Limits, Sources
 from giveway.reports.site.runs import run_section
 from giveway.reports.site.writing import write_site
-from giveway.runs import Store
 from giveway.testing import worlds
 from giveway.testing.stores import DATASETS, invented_store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.main import run
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 from giveway.testing.studies import synthetic_study
 
 pytestmark = pytest.mark.slow

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import ConfigError, DatasetLayoutError, FileFormatError
-from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch
-from giveway.core.maps.writer import write_lanelet2
 from giveway.core.tracks import AgentKind
 from giveway.data import DATASETS
+from giveway.roads.sketch import LaneSketch, LineSketch, RoadSketch
+from giveway.roads.writer import write_lanelet2
 
 GENERIC = DATASETS.get("generic")
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 
 LONG = "a,b"
 """The column names of the InitState lines are not read."""

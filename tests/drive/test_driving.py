@@ -13,11 +13,11 @@ from giveway.drive.results import compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import GivenScenes, RecordedScenes
 from giveway.drive.scoring import challenge_inputs, failed_inputs, score_log
 from giveway.metrics.driving_challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, challenge_score, challenge_terms
-from giveway.models.motion import make_predictor
-from giveway.models.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
 from giveway.planning import make_planner
 from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
 from giveway.planning.protocol import Plan
+from giveway.predictors.motion import make_predictor
+from giveway.predictors.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
 from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene

@@ -11,9 +11,9 @@ from giveway.cli.main import run as command
 from giveway.drive.bundled import bundled_set
 from giveway.drive.engine import DriveOrder, drive_on
 from giveway.drive.runs import run_predictor
-from giveway.models.motion import make_predictor
+from giveway.experiments import SerialExecutor
 from giveway.planning import make_planner
-from giveway.runs import SerialExecutor
+from giveway.predictors.motion import make_predictor
 
 
 def files_of(root: Path) -> dict[str, bytes]:

@@ -17,10 +17,10 @@ from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
 from giveway.drive.section import leaderboard
 from giveway.drive.stored import stored_runs
-from giveway.models.motion import make_predictor
-from giveway.models.motion.protocol import TrajectoryPredictorInfo
+from giveway.experiments import SerialExecutor
 from giveway.planning import make_planner
-from giveway.runs import SerialExecutor
+from giveway.predictors.motion import make_predictor
+from giveway.predictors.motion.protocol import TrajectoryPredictorInfo
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
@@ -139,7 +139,7 @@ def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "stuck.py").write_text(
-        "from giveway.models.motion.protocol import TrajectoryPredictorInfo\n"
+        "from giveway.predictors.motion.protocol import TrajectoryPredictorInfo\n"
         "calls = []\n"
         "class Stuck:\n"
         "    info = TrajectoryPredictorInfo(name='stuck', title='stuck')\n"

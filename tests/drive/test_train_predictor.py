@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from giveway.cli.main import app
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
 from giveway.drive.training import TrainingRules, train_on_scenes, windows_of
-from giveway.models.motion.windows import TrainingOptions
+from giveway.predictors.motion.windows import TrainingOptions
+from giveway.synth.protocol import synthesize
 
 
 @pytest.fixture(scope="module")

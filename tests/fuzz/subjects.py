@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutations import BYTES, DOCUMENT, TABLE, TEXT, Mutation
-from giveway.core.maps.lanelet2 import read_lanelet2
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.convert import convert
 from giveway.data.store import _read_road
-from giveway.data.synthetic.protocol import synthesize
+from giveway.experiments.cluster import read_cluster
 from giveway.gaps.spec import read_spec
-from giveway.runs.cluster import read_cluster
+from giveway.roads.lanelet2 import read_lanelet2
 from giveway.sim.case_files import read_cases, write_cases
 from giveway.sim.cases import Car, Case, Conflict, Role, Start
 from giveway.study.design import read_design
 from giveway.study.manifest import read_manifest
 from giveway.study.texts import load_texts
+from giveway.synth.protocol import synthesize
 from giveway.testing.studies import synthetic_study
 
 Meaning = Mapping[str, Any]

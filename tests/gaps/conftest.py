@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 
 
 @pytest.fixture(scope="session")

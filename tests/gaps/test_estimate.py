@@ -13,8 +13,8 @@ from giveway.gaps.cells import cells_of
 from giveway.gaps.estimate import PUBLISHED_SIZES, Estimate, FamilyCost, estimate, estimates
 from giveway.gaps.presets import preset
 from giveway.gaps.sources import Source
-from giveway.models.protocol import FitCost
-from giveway.models.trajectron.predictor import Trajectron
+from giveway.predictors.protocol import FitCost
+from giveway.predictors.trajectron.predictor import Trajectron
 
 
 def published_cells(*names: str, profile: str = "clean"):

@@ -12,10 +12,10 @@ from giveway.core.scene import Provenance, Scene
 from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, PAPER
+from giveway.synth.protocol import synthesize
 from giveway.testing.causality import true_and_forged
 
 FRAME_S = 1 / 30 + 1e-5

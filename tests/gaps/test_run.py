@@ -11,15 +11,15 @@ import pytest
 
 from giveway.core.errors import ConfigError, DatasetLayoutError, UnknownNameError, UsageError
 from giveway.core.predictions import OutputKind, Probability
+from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.cells import cells_of
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
-from giveway.models import MODELS
-from giveway.models.protocol import PredictorInfo
+from giveway.predictors import MODELS
+from giveway.predictors.protocol import PredictorInfo
 from giveway.reports.compare import compare_models
-from giveway.runs import ProcessExecutor, SerialExecutor, Store, collect
 
 SMALL = {
     "datasets": ["lgap"],

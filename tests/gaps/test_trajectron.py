@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 
 from giveway.cli.main import app
 from giveway.core.errors import GivewayError
+from giveway.experiments import SerialExecutor, Store, collect
+from giveway.experiments.progress import SilentProgress
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
-from giveway.models import MODELS
-from giveway.models.trajectron import predictor
-from giveway.models.trajectron.config import SMALL
-from giveway.runs import SerialExecutor, Store, collect
-from giveway.runs.progress import SilentProgress
+from giveway.predictors import MODELS
+from giveway.predictors.trajectron import predictor
+from giveway.predictors.trajectron.config import SMALL
 
 TINY = "TPP_tiny_for_tests"
 SPEC = {
@@ -91,7 +91,7 @@ def test_in_paper_they_learn_from_all_samples_once_for_all_splits(lgap_root, tmp
 
 
 def test_a_store_tells_how_training_went(lgap_root, tmp_path, monkeypatch):
-    monkeypatch.setattr("giveway.runs.telling.EVERY_S", 0.0)
+    monkeypatch.setattr("giveway.experiments.messages.EVERY_S", 0.0)
     listener = Listener()
     store, summary = compute(tmp_path / "store", lgap_root, listener, models=[TINY], splits={"random": 1})
     assert summary.ok
@@ -167,7 +167,7 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
 def test_lines_of_workers_reach_whoever_watches(tmp_path):
     import time
 
-    from giveway.runs.telling import Teller, listening
+    from giveway.experiments.messages import Teller, listening
 
     listener = Listener()
     with listening(tmp_path, listener):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.main import run as giveway
+from giveway.experiments import Store, status
 from giveway.generate.campaign.engine import FOLDER
-from giveway.runs import Store, status
 
 PLAN = ["--ego", "constant_speed", "--driver", "program", "--budget", "12", "--seed", "3"]
 

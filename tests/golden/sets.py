@@ -67,8 +67,8 @@ def drives(*, whole: bool) -> Lines:
     """Motion, contacts and scores of bundled cases under predictors and planners."""
     from giveway.drive.bundled import bundled_set
     from giveway.drive.driving import Drive, drive_cases, humans
-    from giveway.models.motion import make_predictor
     from giveway.planning import make_planner
+    from giveway.predictors.motion import make_predictor
 
     cases, source = bundled_set()
     for planner in PLANNERS if whole else PLANNERS[:2]:

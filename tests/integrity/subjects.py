@@ -43,7 +43,7 @@ def converted_recordings(folder: Path) -> Generator[Subject]:
     import giveway.data.store as store_module
     from giveway.data.convert import convert
     from giveway.data.stored import STORED
-    from giveway.data.synthetic.protocol import synthesize
+    from giveway.synth.protocol import synthesize
 
     synthesize("interaction", folder / "source", seed=1, count=1, minutes=0.5)
     store = folder / "store"
@@ -69,7 +69,7 @@ def converted_recordings(folder: Path) -> Generator[Subject]:
 
 
 def _result_store(folder: Path, *, count: int = 40) -> Any:
-    from giveway.runs import Cell, CellResult, Measurement, Store
+    from giveway.experiments import Cell, CellResult, Measurement, Store
 
     rng = np.random.default_rng(3)
     store = Store(folder, create=True)
@@ -104,12 +104,12 @@ class _Warnings(logging.Handler):
 @contextmanager
 def index(folder: Path) -> Generator[Subject]:
     """The index of forty cells; what is observed is the table of all measurements."""
-    from giveway.runs import Store, collect
+    from giveway.experiments import Store, collect
 
     _result_store(folder / "R")
     collect(Store(folder / "R"))
     heard = _Warnings()
-    logger = logging.getLogger("giveway.runs.index")
+    logger = logging.getLogger("giveway.experiments.index")
     logger.addHandler(heard)
     logger.propagate = False
 
@@ -134,7 +134,7 @@ def index(folder: Path) -> Generator[Subject]:
 @contextmanager
 def cells(folder: Path) -> Generator[Subject]:
     """Records and samples of six cells."""
-    from giveway.runs import Store
+    from giveway.experiments import Store
 
     store = _result_store(folder / "R", count=6)
     keys = sorted(store.stamps())
@@ -161,11 +161,17 @@ def cells(folder: Path) -> Generator[Subject]:
 @contextmanager
 def plans_and_runs(folder: Path) -> Generator[Subject]:
     """``store.json``, the plan, a run and a failure."""
-    from giveway.runs import Cell, SerialExecutor, Store, run, status
-    from giveway.runs.records import failure_of
+    from giveway.experiments import Cell, SerialExecutor, Store, run, status
+    from giveway.experiments.records import failure_of
 
     root = folder / "R"
-    run([], function="giveway.runs.worker:load_function", store=root, executor=SerialExecutor(), spec={"a": [1, 2]})
+    run(
+        [],
+        function="giveway.experiments.evaluation:load_function",
+        store=root,
+        executor=SerialExecutor(),
+        spec={"a": [1, 2]},
+    )
     Store(root).write_failure(failure_of(Cell(kind="x", params={"b": 1}), ValueError("no")))
 
     def observe() -> tuple[str, bool]:
@@ -188,9 +194,9 @@ def plans_and_runs(folder: Path) -> Generator[Subject]:
 def artifacts(folder: Path) -> Generator[Subject]:
     """Generated recordings, gaps and samples of a benchmark run; a cell is computed again from them."""
     import giveway.gaps.evaluate as evaluation
+    from giveway.experiments import SerialExecutor, Store
     from giveway.gaps.benchmark import plan_run, run_benchmark
     from giveway.gaps.spec import spec_from
-    from giveway.runs import SerialExecutor, Store
 
     root = folder / "R"
     spec = spec_from(
@@ -242,7 +248,7 @@ def drive_logs(folder: Path) -> Generator[Subject]:
     """A drive with predictions."""
     from giveway.drive.driving import drive_cases
     from giveway.drive.scenes import GivenScenes
-    from giveway.models.motion import make_predictor
+    from giveway.predictors.motion import make_predictor
     from giveway.sim.log_files import read_log, write_log
     from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
@@ -267,10 +273,10 @@ def drive_logs(folder: Path) -> Generator[Subject]:
 @contextmanager
 def clips(folder: Path) -> Generator[Subject]:
     """The clips of a study and their list, as a server serves them."""
+    from giveway.serve.web.app import create_app
+    from giveway.serve.web.rater_api import Drawings
     from giveway.study.workspace import open_study
     from giveway.testing.studies import synthetic_study
-    from giveway.web.app import create_app
-    from giveway.web.rater_api import Drawings
 
     root = synthetic_study(folder / "study", num_clips=4)
 
@@ -341,13 +347,13 @@ def checkpoints(folder: Path) -> Generator[Subject]:
 
     from giveway.generate.learning.policy import load_policy
     from giveway.generate.policies import shipped_file
-    from giveway.models.commotions.config import Configuration
-    from giveway.models.commotions.fitting.journal import Entry, Journal
-    from giveway.models.commotions.fitting.result import FittedParameters
-    from giveway.models.commotions.parameters import PARAMETERS, Theta
-    from giveway.models.motion.gru import SHAPES, load_gru
-    from giveway.models.motion.gru_training import save_gru
-    from giveway.models.npz import load_arrays, save_arrays
+    from giveway.predictors.commotions.config import Configuration
+    from giveway.predictors.commotions.fitting.journal import Entry, Journal
+    from giveway.predictors.commotions.fitting.result import FittedParameters
+    from giveway.predictors.commotions.parameters import PARAMETERS, Theta
+    from giveway.predictors.motion.gru import SHAPES, load_gru
+    from giveway.predictors.motion.gru_training import save_gru
+    from giveway.predictors.npz import load_arrays, save_arrays
 
     rng = np.random.default_rng(5)
     place = folder / "files"
@@ -399,14 +405,14 @@ def network_checkpoints(folder: Path) -> Generator[Subject]:
     """A checkpoint of Trajectron++ with the state of its optimizer."""
     import torch
 
-    from giveway.models.trajectron.checkpoint import (
+    from giveway.predictors.trajectron.checkpoint import (
         TrainingState,
         load_checkpoint,
         restore_optimizer,
         save_checkpoint,
     )
-    from giveway.models.trajectron.config import TrajectronConfig
-    from giveway.models.trajectron.network import TrajectronNetwork
+    from giveway.predictors.trajectron.config import TrajectronConfig
+    from giveway.predictors.trajectron.network import TrajectronNetwork
 
     torch.manual_seed(0)
     config = TrajectronConfig(num_modes=4, history_size=4, future_size=4, prior_size=4, decoder_size=8)

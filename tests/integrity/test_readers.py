@@ -17,7 +17,7 @@ READER = {
     "core/checked_formats.py": "parses bytes that the reader hands over",
 }
 RECORDINGS = {
-    "core/maps/osm.py": "maps of recordings, with limits of their own",
+    "roads/osm.py": "maps of recordings, with limits of their own",
     "data/generic_mapping.py": "adapter",
     "data/layout.py": "adapter: the first bytes of files",
     "data/levelx_files.py": "adapter",
@@ -25,35 +25,35 @@ RECORDINGS = {
 }
 RESOURCES = {
     "generate/prior.py": "shipped prior",
-    "models/commotions/page.py": "template",
+    "predictors/commotions/page.py": "template",
     "reports/citations.py": "references",
     "reports/player/page.py": "static files",
     "reports/published.py": "published numbers",
     "reports/site/writing.py": "static files",
-    "rpc/messages.py": "message definitions",
+    "serve/rpc/messages.py": "message definitions",
     "study/texts.py": "English texts",
 }
 OWN_CODE = {
     "core/kernels.py": "counts kernels in its own sources; whose cache is being filled",
-    "models/commotions/kernel/rollout.py": "digest of its own source",
-    "runs/provenance.py": "digest of the source; what processor this is",
+    "predictors/commotions/kernel/rollout.py": "digest of its own source",
+    "experiments/provenance.py": "digest of the source; what processor this is",
 }
 MACHINE = {
-    "runs/lane.py": "memory of a process",
-    "runs/lock.py": "who holds the lock; nothing depends on it",
-    "runs/remote.py": "whether machines share a folder",
-    "runs/telling.py": "progress lines; nothing depends on them",
-    "runs/object_store.py": "a copy from an object store into an artifact, which is sealed",
-    "data/synthetic/folder.py": "names of files that an earlier synthesis may overwrite",
-    "rpc/client.py": "certificates",
-    "rpc/server.py": "certificates",
+    "experiments/worker_process.py": "memory of a process",
+    "experiments/lock.py": "who holds the lock; nothing depends on it",
+    "experiments/remote.py": "whether machines share a folder",
+    "experiments/messages.py": "progress lines; nothing depends on them",
+    "experiments/object_store.py": "a copy from an object store into an artifact, which is sealed",
+    "synth/folder.py": "names of files that an earlier synthesis may overwrite",
+    "serve/rpc/client.py": "certificates",
+    "serve/rpc/server.py": "certificates",
     "study/secrets.py": "the key",
 }
 WRITERS = {
     "core/files.py": "flushes what was written",
     "data/store.py": "flushes and locks folders",
-    "models/commotions/fitting/journal.py": "cuts off half a line",
-    "runs/artifacts.py": "flushes and locks",
+    "predictors/commotions/fitting/journal.py": "cuts off half a line",
+    "experiments/artifacts.py": "flushes and locks",
 }
 TESTING = {
     "testing/servers.py": "log of a server",

@@ -29,10 +29,10 @@ UNIX_NAMES = {
 }
 ALLOWED = {
     ("testing/postgres.py", "import pwd"),  # a server for tests, Unix sockets only; not at import
-    ("runs/provenance.py", "/proc/cpuinfo"),  # falls back to the name of the architecture
+    ("experiments/provenance.py", "/proc/cpuinfo"),  # falls back to the name of the architecture
 }
 PACKAGES = ("core", "data", "runs", "gaps", "drive", "sim", "planning", "metrics", "models")
-NEED_TORCH = ("giveway.models.trajectron", "giveway.models.torch_")
+NEED_TORCH = ("giveway.predictors.trajectron", "giveway.predictors.torch_")
 
 
 def unix_only(source: str) -> set[str]:

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from giveway.models.trajectron.config import kl_weight, logit_clamp
-from giveway.models.trajectron.dynamics import VARIANCE_FLOOR_M2
-from giveway.models.trajectron.features import STATE_SCALE
-from giveway.models.trajectron.network import Batch, TrajectronNetwork
+from giveway.predictors.trajectron.config import kl_weight, logit_clamp
+from giveway.predictors.trajectron.dynamics import VARIANCE_FLOOR_M2
+from giveway.predictors.trajectron.features import STATE_SCALE
+from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
 
 GAUSS = tuple(values.tolist() for values in np.polynomial.legendre.leggauss(6))
 """Nodes and weights of a quadrature that is exact to rounding for the turns of one step."""

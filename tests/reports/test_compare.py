@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
+from giveway.experiments import Cell, CellResult, Measurement, Store
 from giveway.metrics.ranking import mann_whitney
 from giveway.reports.compare import compare_models, render_comparison
-from giveway.runs import Cell, CellResult, Measurement, Store
 
 NUM_SPLITS = 6
 

@@ -79,8 +79,7 @@ def test_nothing_to_draw_and_unknown_formats_are_clear_errors(small_frame: pl.Da
 
 
 def test_tables_and_figures_import_without_matplotlib() -> None:
-    code = (
-        "import sys, giveway.reports.tables, giveway.reports.figures, giveway.runs; print('matplotlib' in sys.modules)"
-    )
+    modules = "giveway.reports.tables, giveway.reports.figures, giveway.experiments"
+    code = f"import sys, {modules}; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

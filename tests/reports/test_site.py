@@ -24,8 +24,8 @@ from giveway.reports.site.generated import generated_blocks, generated_facts
 from giveway.reports.site.markup import render_page
 from giveway.reports.site.runs import run_section
 from giveway.reports.site.writing import classic_player, first_page, write_site
+from giveway.serve.web.results.report import make_report
 from giveway.testing.stores import invented_store
-from giveway.web.results.report import make_report
 
 
 class Links(HTMLParser):
@@ -367,7 +367,7 @@ def test_citations_follow_what_was_used() -> None:
 
 def test_every_dataset_and_every_published_model_can_be_cited() -> None:
     from giveway.data import DATASETS
-    from giveway.models import MODELS
+    from giveway.predictors import MODELS
 
     for component in [*(f"dataset:{n}" for n in DATASETS.names() if n not in ("generic", "store"))]:
         assert len(citations_for([component])) > 1, component

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from giveway.core.maps.queries import prepare
+from giveway.roads.queries import prepare
 from giveway.sim.collisions import Region, find_collisions
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 

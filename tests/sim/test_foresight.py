@@ -5,9 +5,9 @@ import pytest
 
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, drive_cases
-from giveway.models.motion import make_predictor
 from giveway.planning import make_planner
 from giveway.planning.builtin import DefaultPlanner
+from giveway.predictors.motion import make_predictor
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene

@@ -7,8 +7,8 @@ import pytest
 
 from giveway.core.errors import DataError, PredictionError
 from giveway.core.kinematics import FEASIBLE, Bicycle, Controls, VehicleState
-from giveway.models.motion.acceptance import accept
-from giveway.models.motion.protocol import MotionPrediction, constant_velocity_states
+from giveway.predictors.motion.acceptance import accept
+from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare, resample, with_drivers

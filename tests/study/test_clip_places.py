@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from giveway.core import grid
 from giveway.core.arrays import FloatArray
-from giveway.core.maps.lanes import Lane, LaneMap, Line
+from giveway.core.lanes import Lane, LaneMap, Line
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.study.clips import clip_document, clip_id, cut, encode_document

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import giveway.web
+import giveway.serve.web
 from giveway.core.errors import ConfigError, EmptySelectionError, StoreError, UnknownNameError
 from giveway.study.creation import Plan
 from giveway.study.design import OPTIONS, parse_design, read_design, study_id_from, write_design
@@ -223,7 +223,7 @@ def test_every_text_has_balanced_placeholders() -> None:
 
 
 def test_every_text_is_used_by_a_page() -> None:
-    web = Path(giveway.web.__file__).parent
+    web = Path(giveway.serve.web.__file__).parent
     pages = "".join(path.read_text() for path in [*web.glob("templates/*.html"), *web.glob("*.py")])
     composed = ("refused_", "practice_feedback_")
     assert [key for key in bundled_texts() if f'"{key}"' not in pages and not key.startswith(composed)] == []

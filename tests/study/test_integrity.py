@@ -12,6 +12,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, text, update
 
 from giveway.core.errors import StoreError
+from giveway.serve.web.app import create_app
+from giveway.serve.web.security import RATER_COOKIE
 from giveway.study.analysis import analyze_study
 from giveway.study.export import export_study, long_answers
 from giveway.study.integrity import check_rows, seal_old_rows
@@ -21,8 +23,6 @@ from giveway.study.rehearsal import answer_all, enroll, enroll_token
 from giveway.study.secrets import StudyKey
 from giveway.study.tables import answers, raters
 from giveway.study.workspace import Study, open_study
-from giveway.web.app import create_app
-from giveway.web.security import RATER_COOKIE
 
 TOKEN = "researcher-token-for-tests"
 

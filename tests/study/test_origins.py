@@ -13,12 +13,12 @@ from giveway.cli.main import run
 from giveway.core.errors import DataError
 from giveway.core.origins import Origin, RowOrigin, banner
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
 from giveway.sim.cases import Role
 from giveway.sim.log_files import logs_below, read_log, write_log
 from giveway.study.design import read_design
 from giveway.study.manifest import Clip, read_manifest
 from giveway.study.texts import bundled_texts, feedback_of
+from giveway.synth.protocol import synthesize
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:

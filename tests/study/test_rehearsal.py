@@ -16,6 +16,7 @@ from sqlalchemy.exc import DatabaseError
 from giveway.cli.main import run
 from giveway.core.errors import StoreError, UsageError
 from giveway.core.seeds import stream
+from giveway.serve.web.app import create_app
 from giveway.study.analysis import analyze_study
 from giveway.study.export import export_study, long_answers
 from giveway.study.integrity import row_mac
@@ -27,7 +28,6 @@ from giveway.study.simulated import is_marked, mark_simulated
 from giveway.study.tables import answers
 from giveway.study.workspace import open_study
 from giveway.testing.studies import synthetic_study
-from giveway.web.app import create_app
 
 
 @pytest.fixture(scope="module")

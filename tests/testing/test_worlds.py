@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 
 from giveway.core import boxes, frames
-from giveway.core.maps.queries import prepare
 from giveway.core.tracks import AgentKind
+from giveway.roads.queries import prepare
 from giveway.testing import roads, worlds
 
 QUICK = settings(max_examples=40, deadline=None)

@@ -16,9 +16,9 @@ REGISTRIES: dict[str, tuple[str, str]] = {
         "`giveway gaps extract --dataset NAME`, `datasets` of a run",
     ),
     "Splits": ("giveway.gaps.splits:SPLITS", "`splits` of a run"),
-    "Models of gap acceptance": ("giveway.models:MODELS", "`models` of a run"),
+    "Models of gap acceptance": ("giveway.predictors:MODELS", "`models` of a run"),
     "Predictors of trajectories": (
-        "giveway.models.motion:TRAJECTORY_PREDICTORS",
+        "giveway.predictors.motion:TRAJECTORY_PREDICTORS",
         "`giveway drive run --predictor NAME`",
     ),
     "Roads of generated traffic": ("giveway.generate.roads:ROADS", "`giveway generate ... --road NAME`"),

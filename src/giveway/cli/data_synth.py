@@ -10,7 +10,7 @@ import typer
 from giveway.cli.output import print_json
 
 if TYPE_CHECKING:
-    from giveway.data.synthetic.protocol import Synthesis
+    from giveway.synth.protocol import Synthesis
 
 ALL = "all"
 
@@ -29,8 +29,8 @@ def synth(
 ) -> None:
     """Write synthetic recordings in the format of a real dataset, with the hidden truth beside them."""
     from giveway.core.errors import UsageError
-    from giveway.data.synthetic import SYNTHESIZERS
-    from giveway.data.synthetic.protocol import synthesize
+    from giveway.synth import SYNTHESIZERS
+    from giveway.synth.protocol import synthesize
 
     if dataset == ALL and (size is not None or minutes is not None or variant is not None):
         raise UsageError("'all' writes every dataset in its default size", hint="name one --dataset to choose a size")

@@ -67,8 +67,8 @@ def run(
     """Drive every case with every predictor and print the scores next to those of the recorded drivers."""
     from giveway.drive.run import DriveSpec, drive_all, planned
     from giveway.drive.section import leaderboard
-    from giveway.runs import default_progress
-    from giveway.runs.specs import validated
+    from giveway.experiments import default_progress
+    from giveway.experiments.specs import validated
 
     if limit is not None and limit < 1:
         raise UsageError("--limit must be at least 1", found=limit)

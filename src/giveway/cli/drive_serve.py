@@ -12,7 +12,7 @@ from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.rpc.server import ServerOptions
+    from giveway.serve.rpc.server import ServerOptions
 
 MAX_DEADLINE_MS = 86_400_000
 """A day."""
@@ -50,7 +50,7 @@ def serve(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document per session."),
 ) -> None:
     """Serve cases to a predictor that connects over gRPC, score its drives, and say what happened on the wire."""
-    from giveway.rpc.messages import proto_text
+    from giveway.serve.rpc.messages import proto_text
 
     if proto:
         typer.echo(proto_text(), nl=False)
@@ -61,11 +61,11 @@ def serve(
         _check(listen, compat=compat, deadline_s=deadline_s, wait_s=wait, as_json=as_json)
         return
     from giveway.drive.case_sets import open_cases
+    from giveway.experiments import default_progress
     from giveway.metrics.driving_challenge import rules_called
     from giveway.planning import make_planner
-    from giveway.rpc.server import ServerOptions
-    from giveway.rpc.sessions import SessionOptions, SessionServer
-    from giveway.runs import default_progress
+    from giveway.serve.rpc.server import ServerOptions
+    from giveway.serve.rpc.sessions import SessionOptions, SessionServer
 
     chosen, source = open_cases(cases, data, limit)
     address = ServerOptions(host=host, port=port, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
@@ -104,7 +104,7 @@ def serve(
 
 
 def _deadline(deadline_ms: float | None, *, compat: bool) -> float | None:
-    from giveway.rpc.sessions import STRICT_DEADLINE_S
+    from giveway.serve.rpc.sessions import STRICT_DEADLINE_S
 
     if deadline_ms is None:
         return None if compat else STRICT_DEADLINE_S
@@ -116,7 +116,7 @@ def _deadline(deadline_ms: float | None, *, compat: bool) -> float | None:
 
 
 def _address(text: str, **more: Any) -> ServerOptions:
-    from giveway.rpc.server import ServerOptions
+    from giveway.serve.rpc.server import ServerOptions
 
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
@@ -126,8 +126,8 @@ def _address(text: str, **more: Any) -> ServerOptions:
 
 def _check(address: ServerOptions, *, compat: bool, deadline_s: float | None, wait_s: float, as_json: bool) -> None:
     """Watch one client; exit code 1 if it breaks a rule."""
-    from giveway.rpc.conformance import ConformanceServer
-    from giveway.rpc.verdicts import FAIL, NOT_SEEN, judge
+    from giveway.serve.rpc.conformance import ConformanceServer
+    from giveway.serve.rpc.verdicts import FAIL, NOT_SEEN, judge
 
     server = ConformanceServer(address, compat=compat, deadline_s=deadline_s)
     mode = "compat" if compat else "strict"

@@ -10,7 +10,7 @@ import typer
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.runs import Executor
+    from giveway.experiments import Executor
 
 ENGINE = typer.Option("local", "--engine", help="local (processes of this machine) or dask (a cluster).")
 WORKERS: int | None = typer.Option(
@@ -51,7 +51,7 @@ def make_engine(
         UsageError: for options that contradict one another.
     """
     _check(engine, workers, scheduler, cluster)
-    from giveway.runs.engines import DaskEngine, LocalEngine
+    from giveway.experiments.engines import DaskEngine, LocalEngine
 
     if engine == "local":
         if alone_here and workers == 1 and time_limit_s is None and memory_limit_mb is None:
@@ -73,12 +73,12 @@ def expected_workers(
     if workers is not None or engine == "local":
         return workers
     if cluster is not None:
-        from giveway.runs.cluster import read_cluster
+        from giveway.experiments.cluster import read_cluster
 
         return read_cluster(cluster).workers
     if scheduler is None:
         return None
-    from giveway.runs.dask_engine import at_scheduler
+    from giveway.experiments.dask_engine import at_scheduler
 
     with at_scheduler(scheduler)() as client:
         return len(client.scheduler_info(n_workers=-1)["workers"]) or None
@@ -94,6 +94,6 @@ def _check(engine: str, workers: int | None, scheduler: str | None, cluster: Pat
             found="--engine local",
             hint="add --engine dask",
         )
-    from giveway.runs.engines import check_cluster
+    from giveway.experiments.engines import check_cluster
 
     check_cluster(scheduler, cluster, workers)

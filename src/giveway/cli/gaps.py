@@ -17,9 +17,9 @@ from giveway.cli.pairs import pairs_from, switches_from
 from giveway.core.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
+    from giveway.experiments import Rerun, RunSummary
     from giveway.gaps.extract import ExtractionReport
     from giveway.gaps.spec import RunSpec
-    from giveway.runs import Rerun, RunSummary
 
 app = typer.Typer(
     help="How well do models predict whether, when and how a human takes a gap?",
@@ -113,8 +113,8 @@ def run(
     as_json: bool = AS_JSON,
 ) -> None:
     """Fit, predict and measure every cell of a grid; a killed run goes on where it was."""
+    from giveway.experiments import default_progress
     from giveway.gaps.run import benchmark
-    from giveway.runs import default_progress
 
     grid = _specification(spec, preset_name, profile, switch, seed, paths)
     _check_device(device)
@@ -159,9 +159,9 @@ def status(
     as_json: bool = AS_JSON,
 ) -> None:
     """How far a run has come, why cells failed, and what is damaged."""
-    from giveway.runs import status as status_of
-    from giveway.runs import verify as verify_store
-    from giveway.runs.places import readable_store
+    from giveway.experiments import status as status_of
+    from giveway.experiments import verify as verify_store
+    from giveway.experiments.places import readable_store
 
     opened = readable_store(store)
     altered = verify_store(opened) if verify else ()
@@ -211,7 +211,7 @@ def switches(as_json: bool = AS_JSON) -> None:
 
 
 def _rerun(name: str) -> Rerun:
-    from giveway.runs import RERUN
+    from giveway.experiments import RERUN
 
     for choice in RERUN:
         if choice == name:
@@ -223,7 +223,7 @@ def _check_device(name: str) -> None:
     """Refuse a device that is not there before the first cell, without loading torch for the usual one."""
     if name != "cpu":
         try:
-            from giveway.models.torch_device import device_named
+            from giveway.predictors.torch_device import device_named
         except ImportError as error:
             raise MissingDependencyError("torch", extra="learn", purpose=f"computing on {name}") from error
         device_named(name)

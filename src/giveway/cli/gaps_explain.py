@@ -12,8 +12,8 @@ from giveway.core.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from giveway.core.samples import GapSamples
-    from giveway.models.commotions.config import Configuration
-    from giveway.models.commotions.fitting.result import FittedParameters
+    from giveway.predictors.commotions.config import Configuration
+    from giveway.predictors.commotions.fitting.result import FittedParameters
 
 PARAMETERS = typer.Option(None, "--parameters", help="Fitted parameters (JSON); else fitted to the other samples.")
 OUT = typer.Option(Path("explain"), "--out", "-o", help="Folder for the picture, the page and the parameters.")
@@ -32,12 +32,12 @@ def explain(
 ) -> None:
     """Draw what the simulated driver saw, believed, valued and did in one encounter (PNG and HTML)."""
     from giveway.gaps.files import read_samples
-    from giveway.models.commotions.config import Configuration, Switches
-    from giveway.models.commotions.explain import check_path
-    from giveway.models.commotions.explain import explain as explain_path
-    from giveway.models.commotions.page import document_of, summary_of, write_page
-    from giveway.models.commotions.picture import draw_explanation
-    from giveway.models.commotions.predictor import encounters_of, usable
+    from giveway.predictors.commotions.config import Configuration, Switches
+    from giveway.predictors.commotions.explain import check_path
+    from giveway.predictors.commotions.explain import explain as explain_path
+    from giveway.predictors.commotions.page import document_of, summary_of, write_page
+    from giveway.predictors.commotions.picture import draw_explanation
+    from giveway.predictors.commotions.predictor import encounters_of, usable
 
     config = Configuration.from_name(model)
     if not samples.exists():
@@ -104,10 +104,10 @@ def _parameters(
     """From a file, or fitted to all samples but the one to be explained."""
     import numpy as np
 
-    from giveway.models.commotions.fitting.fit import FitOptions, fit_parameters
-    from giveway.models.commotions.fitting.result import FittedParameters
-    from giveway.models.commotions.fitting.trace import TraceLines
-    from giveway.models.commotions.predictor import training_set
+    from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters
+    from giveway.predictors.commotions.fitting.result import FittedParameters
+    from giveway.predictors.commotions.fitting.trace import TraceLines
+    from giveway.predictors.commotions.predictor import training_set
 
     if file is not None:
         fitted = FittedParameters.load(file)

@@ -12,7 +12,7 @@ from giveway.cli.output import print_json
 from giveway.core.errors import EmptySelectionError, UsageError
 
 if TYPE_CHECKING:
-    from giveway.runs import Store
+    from giveway.experiments import Store
 
 STORE = typer.Argument(..., help="Result store of a benchmark run.")
 MODEL: str | None = typer.Option(None, "--model", help="Only this model.")
@@ -32,8 +32,8 @@ def learning(
     as_json: bool = AS_JSON,
 ) -> None:
     """How training went: epochs, loss, error on held-out samples and own NLL per cell, and a learning curve."""
+    from giveway.experiments import Store
     from giveway.reports.learning import learning_curves
-    from giveway.runs import Store
 
     rows: list[dict[str, Any]] = []
     curves: list[list[dict[str, float | None]]] = []
@@ -92,8 +92,8 @@ def calibration(
     """Observed against predicted acceptance, over the test samples of all random splits."""
     import numpy as np
 
+    from giveway.experiments import Store
     from giveway.reports.learning import calibration_plot
-    from giveway.runs import Store
 
     opened = Store(store)
     wanted = {"model": model, "dataset": dataset, "t0": t0, "split": "random"}
@@ -112,7 +112,7 @@ def calibration(
 
 def _cells(store: Store, wanted: Mapping[str, str | None], profile: str | None) -> list[tuple[str, dict[str, Any]]]:
     """Keys and parameters of the cells that agree with all given values, of one profile."""
-    from giveway.runs import collect
+    from giveway.experiments import collect
 
     frame = collect(store)
     known = ("profile", "model", "dataset", "t0", "n_input", "split", "repetition")

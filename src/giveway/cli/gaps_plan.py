@@ -15,9 +15,9 @@ from giveway.cli.output import print_json
 from giveway.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
+    from giveway.experiments import Cell
     from giveway.gaps.estimate import Estimate
     from giveway.gaps.spec import RunSpec
-    from giveway.runs import Cell
 
 EXPERIMENTS = ("experiment-1", "experiment-2", "experiment-3")
 BYTES_PER_CELL = 25_000
@@ -49,8 +49,8 @@ def say_plan(
     as_json: bool,
 ) -> None:
     """Count cells and fits, time a few, and print what all of them would take."""
+    from giveway.experiments.threads import num_cores
     from giveway.gaps.estimate import estimates
-    from giveway.runs.threads import num_cores
 
     num = workers or num_cores()
     cells = {name: _cells(grid)[:limit] for name, grid in grids.items()}
@@ -80,7 +80,7 @@ def say_plan(
 
 
 def _print_part(title: str, part: Estimate, num: int) -> None:
-    from giveway.runs.progress import duration
+    from giveway.experiments.progress import duration
 
     if title:
         typer.echo(f"{title}: {part.cells} cells")

@@ -15,8 +15,8 @@ from giveway.cli.output import print_json
 from giveway.core.origins import Origin, banner
 
 if TYPE_CHECKING:
+    from giveway.experiments import FailedCell
     from giveway.generate.campaign.kept import CampaignRun
-    from giveway.runs import FailedCell
 
 app = typer.Typer(
     help="Which traffic makes a planner fail although it could have coped?",
@@ -70,9 +70,9 @@ def run(
     as_json: bool = AS_JSON,
 ) -> None:
     """Search initial scenes, drive the cars, perturb them, and keep every failure as a case."""
+    from giveway.experiments import default_progress
+    from giveway.experiments.specs import validated
     from giveway.generate.run import FailureSpec, planned, run_campaigns
-    from giveway.runs import default_progress
-    from giveway.runs.specs import validated
 
     values = {
         "planner": ego,

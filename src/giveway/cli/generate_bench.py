@@ -17,11 +17,11 @@ from giveway.cli.training_options import named_values, reward_weights
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from giveway.experiments import Cell, Executor
     from giveway.generate.evaluation.methods import Method
     from giveway.generate.evaluation.sanity import Band
     from giveway.generate.evaluation.trainings import TrainingOrder
     from giveway.generate.worlds import WorldSettings
-    from giveway.runs import Cell, Executor
 
 OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume.")
 ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
@@ -217,10 +217,10 @@ class _Prepared:
 
     def run(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
         """Drive what the store lacks; returns how many campaigns failed."""
+        from giveway.experiments import default_progress
+        from giveway.experiments import run as run_cells
         from giveway.generate.evaluation.protocol import FUNCTION
         from giveway.generate.learning.policy import load_policy
-        from giveway.runs import default_progress
-        from giveway.runs import run as run_cells
 
         paths = [path for paths in self.policies.values() for path in paths]
         spec = {"command": "generate bench", "methods": [m.name for m in self.methods], "egos": list(self.egos)}

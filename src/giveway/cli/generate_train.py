@@ -48,9 +48,9 @@ def train(
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     asked = named_values([*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])], "--set", "gamma=0.95")
+    from giveway.experiments.specs import validated
     from giveway.generate.train import TrainingSpec
     from giveway.generate.train import train as run_training
-    from giveway.runs.specs import validated
 
     values = {
         "planner": ego,

@@ -1,6 +1,6 @@
 """Which optional libraries a command line needs, known before the command is imported.
 
-What depends on the models of a run is asked when its specification is read (:func:`giveway.models.needs_of`).
+What depends on the models of a run is asked when its specification is read (:func:`giveway.predictors.needs_of`).
 """
 
 from __future__ import annotations

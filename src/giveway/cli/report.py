@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Make a site that opens from disk: leaderboards, figures, every cell and case with replays, provenance."""
     from giveway.reports.site.content import Limits
-    from giveway.web.results.report import make_report
+    from giveway.serve.web.results.report import make_report
 
     with _progress(quiet=as_json) as say:
         made = make_report(
@@ -75,8 +75,8 @@ def cite(
     """References for the datasets, models and metrics that results used."""
     from giveway.core.files import write_text
     from giveway.reports.citations import citations_for
-    from giveway.web.calls import cite as cite_folder
-    from giveway.web.results.report import components_of, find_results
+    from giveway.serve.web.calls import cite as cite_folder
+    from giveway.serve.web.results.report import components_of, find_results
 
     if form not in ("text", "bibtex"):
         raise UsageError("unknown format", where="--format", found=form, hint="text or bibtex")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from giveway.runs import Store
+    from giveway.experiments import Store
 
 
 def say_shortfall(store: Store) -> str:
     """Say on the standard error output what a table of this store lacks, and return it; empty if it has everything."""
-    from giveway.runs import status
+    from giveway.experiments import status
 
     missing = status(store).shortfall
     if missing:

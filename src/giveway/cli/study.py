@@ -145,9 +145,9 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Put a study on the web."""
+    from giveway.serve.web.server import TOKEN_VARIABLE, is_loopback, researcher_token
+    from giveway.serve.web.server import serve as run
     from giveway.study.workspace import open_study
-    from giveway.web.server import TOKEN_VARIABLE, is_loopback, researcher_token
-    from giveway.web.server import serve as run
 
     token, is_new = researcher_token()
     opened = open_study(study, url=database)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from giveway.core.displays import shown
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import DeclaredBy, Origin, RowOrigin
 from giveway.core.tracks import Tracks
 

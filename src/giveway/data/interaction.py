@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows

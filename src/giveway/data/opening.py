@@ -1,4 +1,4 @@
-"""Recordings in one call: list datasets, open a folder, write synthetic recordings."""
+"""Recordings in one call: list datasets, open a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from giveway.core.displays import facts_html
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Dataset, DatasetInfo, Recording, Verification
-from giveway.data.synthetic.protocol import synthesize as write_synthetic
 
 
 class OpenDataset:
@@ -68,29 +67,3 @@ def open_dataset(name: str, root: Path | str) -> OpenDataset:
         DatasetLayoutError: nothing readable there.
     """
     return OpenDataset(DATASETS.get(name), Path(root))
-
-
-def synthesize(
-    name: str,
-    out: Path | str,
-    *,
-    seed: int = 0,
-    size: int | None = None,
-    minutes: float | None = None,
-    variant: str | None = None,
-) -> OpenDataset:
-    """Write synthetic recordings in the file format of a dataset, and open them.
-
-    Args:
-        name: dataset whose files are written, e.g. ``"lgap"``.
-        out: folder to create; must be absent or empty.
-        seed: same seed and size, same bytes.
-        size: number of trials, recordings or participants; None for the default.
-        minutes: length of a recording, where it has one.
-        variant: file variant; None for the default.
-
-    Raises:
-        UsageError: a size that makes no sense, or a folder that is not empty.
-    """
-    write_synthetic(name, Path(out), seed=seed, count=size, minutes=minutes, variant=variant)
-    return open_dataset(name, out)

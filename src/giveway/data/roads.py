@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Literal
 
 from giveway.core.errors import DataError
-from giveway.core.maps.lanelet2 import read_lanelet2
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.data.findings import Findings
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.tables import read_bytes
+from giveway.roads.lanelet2 import read_lanelet2
 
 Frame = Literal["file", "dataset"]
 
@@ -22,7 +22,7 @@ def read_road(path: Path, *, frame: Frame = "dataset") -> tuple[LaneMap, str]:
 
     Args:
         path: of the map.
-        frame: see :func:`giveway.core.maps.lanelet2.read_lanelet2`; ``"dataset"`` knows INTERACTION's shifted maps.
+        frame: see :func:`giveway.roads.lanelet2.read_lanelet2`; ``"dataset"`` knows INTERACTION's shifted maps.
 
     Raises:
         MapError: if it is broken or unsafe.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from giveway.core.maps.lanes import Lane, LaneMap, Line
+from giveway.core.lanes import Lane, LaneMap, Line
 from giveway.data.plain import from_plain, to_plain
 
 

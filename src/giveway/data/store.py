@@ -34,8 +34,8 @@ from giveway.core.checked import Expect, Sealed, read_json, read_parquet, read_s
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
 from giveway.core.files import flush, in_memory, portable_name, replace_folder, write_text
+from giveway.core.lanes import LaneMap
 from giveway.core.locks import FolderLock
-from giveway.core.maps.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seals import seal, sha256_of_bytes

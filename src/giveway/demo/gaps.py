@@ -6,12 +6,12 @@ from pathlib import Path
 
 from giveway.core.files import write_text
 from giveway.demo.chapter import Chapter, Section
+from giveway.experiments import ProcessExecutor, Store, collect
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.presets import preset
 from giveway.reports.figures import benchmark_figure, save_figure
 from giveway.reports.formats import render
 from giveway.reports.tables import benchmark_table
-from giveway.runs import ProcessExecutor, Store, collect
 
 TABLES = (("auc", "constant"), ("ade", "constant"))
 

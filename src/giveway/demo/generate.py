@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from giveway.demo.chapter import Chapter, Section
+from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
 from giveway.generate.campaign.kept import run_into_store, stored_campaigns, stored_failures
@@ -13,7 +14,6 @@ from giveway.generate.export.cases import write_failures
 from giveway.generate.policies import open_policy, settings_for
 from giveway.generate.report.page import write_report
 from giveway.generate.report.summary import recorded_reference, summarize
-from giveway.runs.threads import limited_threads
 
 BUDGET, ROAD, EGO = 60, "straight", "lattice"
 FOLDER = Path("generate")

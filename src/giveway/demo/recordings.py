@@ -6,11 +6,11 @@ from pathlib import Path
 
 from giveway.core.files import write_text
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
 from giveway.demo.chapter import Chapter, Section
 from giveway.reports.drawing import draw_scene
 from giveway.reports.player.document import replay_document
 from giveway.reports.player.page import replay_page
+from giveway.synth.protocol import synthesize
 
 MINUTES = 2.0
 REPLAY_S = 60.0

@@ -8,7 +8,7 @@ from giveway.demo.chapter import Chapter, Section
 from giveway.demo.generate import RECORDINGS
 from giveway.demo.study import DRAWS
 from giveway.reports.site.content import Limits
-from giveway.web.results.report import make_report
+from giveway.serve.web.results.report import make_report
 
 FOLDER = "report"
 LIMITS = Limits(samples=40, replays=24)

@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 
 from giveway.core.arrays import FloatArray
-from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.lanes import Lane, LaneMap
 from giveway.core.polylines import cubic_bezier
 
 CENTER_M = 1000.0

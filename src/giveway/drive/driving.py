@@ -11,12 +11,12 @@ import numpy as np
 
 from giveway import __version__
 from giveway.core.errors import GivewayError
-from giveway.core.maps.queries import PreparedMap
 from giveway.drive.scenes import SceneSource, prepared_roads
-from giveway.models.motion.acceptance import accept
-from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
 from giveway.planning.protocol import Planner
+from giveway.predictors.motion.acceptance import accept
+from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import Driver
 from giveway.sim.cases import Case
 from giveway.sim.collisions import find_collisions

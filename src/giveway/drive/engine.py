@@ -17,9 +17,9 @@ from giveway.drive.case_sets import open_cases
 from giveway.drive.driving import FailedDrive, drive_cases
 from giveway.drive.runs import cell_of, is_done, keep_log, result_of
 from giveway.drive.scenes import SceneSource
-from giveway.models.motion import make_predictor
+from giveway.experiments import Cell, CellContext, CellResult, Executor, Progress, RunSummary, Store, run
 from giveway.planning import make_planner
-from giveway.runs import Cell, CellContext, CellResult, Executor, Progress, RunSummary, Store, run
+from giveway.predictors.motion import make_predictor
 from giveway.sim.cases import Case
 
 FUNCTION = "giveway.drive.engine:evaluate"

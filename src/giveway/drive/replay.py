@@ -11,7 +11,7 @@ import numpy as np
 from giveway.core.boxes import Boxes, corners
 from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically, write_text
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.drive.roads import road_of

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from giveway.core.maps.lanes import LaneMap
-from giveway.core.maps.queries import PreparedMap
+from giveway.core.lanes import LaneMap
 from giveway.drive.conflicts import Meeting, Trace
+from giveway.roads.queries import PreparedMap
 
 BEFORE_M = 10
 """Where a car comes from is looked up on its last meters before the conflict."""

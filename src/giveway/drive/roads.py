@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from giveway.core.maps.lanes import LaneMap
+    from giveway.core.lanes import LaneMap
     from giveway.drive.scenes import RecordedScenes
     from giveway.sim.cases import Case
 

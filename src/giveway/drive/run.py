@@ -14,14 +14,14 @@ from giveway.drive.case_sets import open_cases
 from giveway.drive.engine import DriveOrder, drive_on
 from giveway.drive.runs import DriveRun, run_predictor, score_drives, write_summary
 from giveway.drive.scenes import RecordedScenes, SceneSource
+from giveway.experiments import Executor, Progress
+from giveway.experiments.specs import SpecLike, validated, values_of
 from giveway.metrics.driving_challenge import rules_called
-from giveway.models.motion import PREDICTOR_TRAINERS, make_predictor
-from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
+from giveway.predictors.motion import PREDICTOR_TRAINERS, make_predictor
+from giveway.predictors.motion.protocol import TrajectoryPredictor
 from giveway.reports.results import Results
-from giveway.runs import Executor, Progress
-from giveway.runs.specs import SpecLike, validated, values_of
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.cases import Case
 

@@ -17,11 +17,11 @@ from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans
 from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
 from giveway.drive.scoring import DriveScore, challenge_inputs, details, failed_inputs, score_log
+from giveway.experiments import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
+from giveway.experiments.records import DamagedRecordError
 from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, ChallengeRules
-from giveway.models.motion.protocol import TrajectoryPredictor
 from giveway.planning.protocol import Planner
-from giveway.runs import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
-from giveway.runs.records import DamagedRecordError
+from giveway.predictors.motion.protocol import TrajectoryPredictor
 from giveway.sim.cases import Case
 from giveway.sim.log_files import is_whole_log, read_log, write_log
 from giveway.sim.logs import DriveLog

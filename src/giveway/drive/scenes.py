@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from giveway.core.errors import DataError, UsageError
-from giveway.core.maps.queries import PreparedMap, prepare
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Recording
+from giveway.roads.queries import PreparedMap, prepare
 from giveway.sim.cases import Case
 
 

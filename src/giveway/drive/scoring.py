@@ -15,7 +15,7 @@ from giveway.metrics.driving_gated import GatedScore, gated_score
 from giveway.metrics.driving_open_loop import displacement_errors
 from giveway.metrics.driving_realism import Realism, features_of, realism
 from giveway.metrics.driving_safety import Closeness, closeness
-from giveway.models.motion.protocol import FUTURE_STEPS
+from giveway.predictors.motion.protocol import FUTURE_STEPS
 from giveway.sim.cases import Role
 from giveway.sim.collisions import Collision
 from giveway.sim.logs import DriveLog

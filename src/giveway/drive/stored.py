@@ -11,9 +11,9 @@ from typing import Any
 from giveway.core.errors import DataError
 from giveway.drive.runs import log_folder, parameters_key, reference_origins
 from giveway.drive.scoring import DriveScore, failed_inputs, score_log
+from giveway.experiments import Cell, FailedCell, Store
+from giveway.experiments.store import STORE_FILE
 from giveway.metrics.driving_challenge import ChallengeInputs
-from giveway.runs import Cell, FailedCell, Store
-from giveway.runs.store import STORE_FILE
 from giveway.sim.log_files import logs_below, read_log
 
 

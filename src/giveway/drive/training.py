@@ -15,8 +15,8 @@ from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.metrics.driving_open_loop import displacement_errors
-from giveway.models.motion import PREDICTOR_TRAINERS
-from giveway.models.motion.protocol import (
+from giveway.predictors.motion import PREDICTOR_TRAINERS
+from giveway.predictors.motion.protocol import (
     FUTURE_STEPS,
     HISTORY_STEPS,
     STATE_SIZE,
@@ -24,7 +24,7 @@ from giveway.models.motion.protocol import (
     MotionPrediction,
     constant_velocity_states,
 )
-from giveway.models.motion.windows import MotionWindows, TrainingOptions
+from giveway.predictors.motion.windows import MotionWindows, TrainingOptions
 from giveway.sim.cases import TICK_S
 from giveway.sim.prepare import resample
 
@@ -40,7 +40,7 @@ NUM_OTHERS = 12
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRules:
     """Attributes:
-    kind: which predictor, see :data:`giveway.models.motion.PREDICTOR_TRAINERS`.
+    kind: which predictor, see :data:`giveway.predictors.motion.PREDICTOR_TRAINERS`.
     stride: frames between two windows of a track.
     options: epochs, seed, device, early stopping.
     """

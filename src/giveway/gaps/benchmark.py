@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from giveway.experiments import Cell, Executor, Progress, Rerun, RunSummary, Store, run
 from giveway.gaps.cells import FUNCTION, cells_of
 from giveway.gaps.sources import Source, sources_for
 from giveway.gaps.spec import RunSpec
-from giveway.runs import Cell, Executor, Progress, Rerun, RunSummary, Store, run
 
 BYTES_PER_CELL = 25_000
 

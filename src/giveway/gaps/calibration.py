@@ -22,17 +22,17 @@ from giveway.core.errors import GivewayError, StoreError
 from giveway.core.files import write_bytes
 from giveway.core.samples import GapSamples
 from giveway.core.seals import seal
-from giveway.data.synthetic.protocol import synthesize
+from giveway.experiments.cells import content_key
+from giveway.experiments.files import canonical_json
+from giveway.experiments.object_store import cache_folder
+from giveway.experiments.provenance import machine, source_digest
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, Profile
 from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source, scenes_of
-from giveway.models.protocol import Costed, FitCost, GapPredictor, Tunable
-from giveway.runs.cells import content_key
-from giveway.runs.files import canonical_json
-from giveway.runs.object_store import cache_folder
-from giveway.runs.provenance import machine, source_digest
+from giveway.predictors.protocol import Costed, FitCost, GapPredictor, Tunable
+from giveway.synth.protocol import synthesize
 
 CALIBRATION_SAMPLES = 96
 SMALL = {"lgap": {"count": 160}, "round": {"count": 1, "minutes": 4.0}, "leeds": {"count": 6}}

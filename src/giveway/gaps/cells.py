@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from giveway.core.errors import EmptySelectionError
+from giveway.experiments import Cell
 from giveway.gaps.extract import SampleRules
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import Choice
@@ -14,8 +15,7 @@ from giveway.gaps.recipes import recipe_for
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
 from giveway.metrics import METRICS, profile_metric
-from giveway.models.protocol import Tunable
-from giveway.runs import Cell
+from giveway.predictors.protocol import Tunable
 
 EXTRACTION_VERSION = 1
 """Counts up when the same recordings give other samples of all extractions; a single one has its revision."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from giveway.core.predictions import OutputKind
+from giveway.experiments import Cell
+from giveway.experiments.files import canonical_json
 from giveway.gaps.calibration import Calibration, calibration
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import Profile
 from giveway.gaps.recipes import recipe_for
 from giveway.metrics import METRICS
-from giveway.runs import Cell
-from giveway.runs.files import canonical_json
 
 PUBLISHED_SIZES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("lgap", "initial"): (700, 716),

@@ -16,6 +16,8 @@ from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
 from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
+from giveway.experiments import Cell, CellContext, CellResult, Measurement
+from giveway.experiments.cells import content_key
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.files import read_samples, write_samples
@@ -26,7 +28,7 @@ from giveway.gaps.sources import recordings_for, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
-from giveway.models.protocol import (
+from giveway.predictors.protocol import (
     FittedGapPredictor,
     Forgiving,
     GapPredictor,
@@ -35,8 +37,6 @@ from giveway.models.protocol import (
     TrainingPlace,
     placed,
 )
-from giveway.runs import Cell, CellContext, CellResult, Measurement
-from giveway.runs.cells import content_key
 
 SAMPLES = "samples.parquet"
 CHECKPOINT_EVERY_S = 20.0

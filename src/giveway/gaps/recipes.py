@@ -7,8 +7,8 @@ from typing import Any
 
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.gaps.profile import Profile
-from giveway.models import MODELS
-from giveway.models.protocol import GapPredictor, Tunable, configured
+from giveway.predictors import MODELS
+from giveway.predictors.protocol import GapPredictor, Tunable, configured
 
 TRAJECTRON = "T++"
 """Name of Trajectron++ in the published tables; two recipes stand behind it."""

@@ -8,6 +8,9 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.samples import GapSamples
+from giveway.experiments import RERUN, Executor, Progress, Rerun, RunSummary, Store
+from giveway.experiments.places import working_store
+from giveway.experiments.specs import SpecLike, values_of
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
@@ -16,9 +19,6 @@ from giveway.gaps.presets import PRESETS
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.spec import RunSpec, spec_from
 from giveway.reports.results import Results
-from giveway.runs import RERUN, Executor, Progress, Rerun, RunSummary, Store
-from giveway.runs.places import working_store
-from giveway.runs.specs import SpecLike, values_of
 
 NAMES = {"predictors": "models"}
 """Settings under the names of the public API, and the fields of the specification they are."""

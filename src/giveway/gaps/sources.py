@@ -12,12 +12,12 @@ from giveway.core.scene import Scene
 from giveway.core.urls import is_url
 from giveway.data import DATASETS
 from giveway.data.fingerprints import fingerprint
-from giveway.data.synthetic import SYNTHESIZERS
-from giveway.data.synthetic.folder import RECORD
-from giveway.data.synthetic.protocol import FORMAT_VERSION, synthesize
+from giveway.experiments import Artifacts, content_key
+from giveway.experiments.object_store import local_folder
 from giveway.gaps.spec import RunSpec, SyntheticData
-from giveway.runs import Artifacts, content_key
-from giveway.runs.object_store import local_folder
+from giveway.synth import SYNTHESIZERS
+from giveway.synth.folder import RECORD
+from giveway.synth.protocol import FORMAT_VERSION, synthesize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.extras import require
 from giveway.core.predictions import OutputKind
-from giveway.data.synthetic import SYNTHESIZERS
+from giveway.experiments.specs import config_error, values_of
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
 from giveway.gaps.recipes import recipe_for
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
-from giveway.models import needs_of
-from giveway.runs.specs import config_error, values_of
+from giveway.predictors import needs_of
+from giveway.synth import SYNTHESIZERS
 
 
 class Relaxation(BaseModel):

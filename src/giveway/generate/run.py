@@ -11,6 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.experiments import Executor, FailedCell, Progress
+from giveway.experiments.specs import validated
+from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec
 from giveway.generate.campaign.drivers import baseline
 from giveway.generate.campaign.engine import CampaignOrder, campaigns_on
@@ -21,9 +24,6 @@ from giveway.generate.search import SEARCHES
 from giveway.generate.section import CASES
 from giveway.generate.worlds import WorldSettings
 from giveway.reports.results import Results
-from giveway.runs import Executor, FailedCell, Progress
-from giveway.runs.specs import validated
-from giveway.runs.threads import limited_threads
 
 
 class FailureSpec(BaseModel):

@@ -12,13 +12,13 @@ from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UsageError
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
+from giveway.experiments import Status
 from giveway.generate.campaign.kept import stored_campaigns, stored_failures
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.report.page import MEASURES
 from giveway.generate.report.summary import CampaignSummary, recorded_reference, summarize
 from giveway.reports.plain_table import Block, Column, PlainTable, Value, value
 from giveway.reports.section import Section, Shown, checked_name, selected, with_choices
-from giveway.runs import Status
 from giveway.sim.case_sets import CaseSet
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from giveway.core.errors import MissingDependencyError, UnknownNameError
+from giveway.experiments.specs import validated
 from giveway.generate.worlds import WorldSettings
 from giveway.reports.results import Results
-from giveway.runs.specs import validated
 
 if TYPE_CHECKING:
     from giveway.generate.learning.session import TrainingResult

@@ -109,7 +109,7 @@ def _declared(component: str) -> list[Citation]:
 
             texts = DATASETS.get(name).info.references
         elif kind == "model":
-            from giveway.models import MODELS
+            from giveway.predictors import MODELS
 
             texts = MODELS.get(name).info.references
     slug = re.sub(r"[^a-z0-9]+", "", name.lower()) or "component"

@@ -16,14 +16,14 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
+from giveway.experiments.index import collect
+from giveway.experiments.store import Store
 from giveway.metrics import METRICS, Metric
 from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.reports.naming import dataset_title, order_datasets, order_models
 from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
 from giveway.reports.significance import paired_differences
-from giveway.runs.index import collect
-from giveway.runs.store import Store
 from giveway.stats.bootstrap import Interval
 from giveway.stats.effects import effect_size, vargha_delaney
 from giveway.stats.multiple import holm

@@ -10,7 +10,7 @@ import numpy as np
 from giveway.core.boxes import Boxes, corners
 from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.reports.player.document import DEFAULT_SIZE_M

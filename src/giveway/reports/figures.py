@@ -57,7 +57,7 @@ def benchmark_figure(
     """The figure as a matplotlib figure; rows without any result are left out.
 
     Args:
-        frame: tidy results, see :func:`giveway.runs.collect`.
+        frame: tidy results, see :func:`giveway.experiments.collect`.
         rows: (metric, prediction time) from top to bottom.
         profile: needed if the frame holds several.
         models: subset; all by default.

@@ -94,7 +94,7 @@ class MetricTable:
 
 
 def select_results(frame: pl.DataFrame, selection: Selection) -> MetricTable:
-    """Pick the numbers of a table from a tidy frame (see :func:`giveway.runs.collect`).
+    """Pick the numbers of a table from a tidy frame (see :func:`giveway.experiments.collect`).
 
     Raises:
         EmptySelectionError: if nothing is left, naming the filter that removed the last rows.

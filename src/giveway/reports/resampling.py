@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import IntArray, StrArray
+from giveway.experiments.store import Store
 from giveway.metrics import Metric
 from giveway.metrics.metric import Resampler, mean_resampler, score_resampler
-from giveway.runs.store import Store
 from giveway.stats.bootstrap import Interval, paired_bootstrap
 
 UNKNOWN_GROUPS = "groups unknown"

@@ -12,10 +12,10 @@ import polars as pl
 from giveway.core.checked import DOCUMENT_BYTES, OWN, read_bytes
 from giveway.core.errors import EmptySelectionError, GivewayError, StoreError, UsageError
 from giveway.core.urls import is_url
+from giveway.experiments.index import Status, read_index
+from giveway.experiments.places import readable_store
+from giveway.experiments.store import STORE_FILE, Store
 from giveway.reports.section import SECTIONS, Compared, Section, Shown, selected
-from giveway.runs.index import Status, read_index
-from giveway.runs.places import readable_store
-from giveway.runs.store import STORE_FILE, Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,8 +14,8 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.core.registry import Registry
+from giveway.experiments.index import Status, collect, status
 from giveway.reports.plain_table import Block, Column, PlainTable, value
-from giveway.runs.index import Status, collect, status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ class Section:
         return status(results.store)
 
     def frame(self, results: Results) -> pl.DataFrame:
-        """Tidy table of all measurements of this kind, see :func:`giveway.runs.collect`."""
+        """Tidy table of all measurements of this kind, see :func:`giveway.experiments.collect`."""
         return collect(results.store).filter(pl.col("kind") == self.kind)
 
     def samples(self, results: Results, filters: Mapping[str, Any]) -> pl.DataFrame:

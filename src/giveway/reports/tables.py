@@ -119,7 +119,7 @@ def benchmark_table(
     """Mean, deviation and critical split of every model, dataset and input length.
 
     Args:
-        frame: tidy results, see :func:`giveway.runs.collect`.
+        frame: tidy results, see :func:`giveway.experiments.collect`.
         metric: registered name; in profile ``paper`` its published form is used.
         t0: prediction time.
         profile: needed if the frame holds several.

@@ -11,8 +11,8 @@ import shapely
 
 from giveway.core.arrays import FloatArray
 from giveway.core.boxes import Boxes, corners, overlapping_pairs
-from giveway.core.maps.queries import PreparedMap
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.roads.queries import PreparedMap
 
 SHRINK_M = 0.05
 """Taken from length and width before testing: recordings touch by the accuracy of their tracking."""

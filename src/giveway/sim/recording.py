@@ -9,11 +9,11 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.boxes import corners, footprints
-from giveway.core.maps.queries import PreparedMap
 from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
-from giveway.models.motion.acceptance import AcceptedPredictions
 from giveway.planning.paths import CarPath, project
+from giveway.predictors.motion.acceptance import AcceptedPredictions
+from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import TICK_S, Role
 from giveway.sim.collisions import find_collisions

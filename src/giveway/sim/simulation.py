@@ -22,11 +22,11 @@ import numpy as np
 
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import PredictionError
-from giveway.models.motion.acceptance import AcceptedPredictions, accept
-from giveway.models.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
 from giveway.planning.protocol import Plan, Planner, Situation
+from giveway.predictors.motion.acceptance import AcceptedPredictions, accept
+from giveway.predictors.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
 from giveway.sim.arrays import PAST, Driver, Forecast, Status
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack

@@ -12,7 +12,7 @@ import numpy as np
 from giveway.core import grid
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.frames import wrap_angle
-from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.lanes import Lane, LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks

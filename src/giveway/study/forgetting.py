@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from giveway.study.database import BUSY_TIMEOUT_MS
 from giveway.study.tables import answers, assignments, external_ids, raters
 
-log = logging.getLogger("giveway.web")
+log = logging.getLogger("giveway.serve.web")
 WAIT_MS = 2_000
 RETRY_S = 2.0
 RETRY_WAIT_MS = 500

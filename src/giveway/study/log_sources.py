@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.checked import read_bytes
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
+from giveway.experiments import Status
 from giveway.reports.difference import Difference
 from giveway.reports.plain_table import Block, Column, PlainTable, Value, value
 from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
-from giveway.runs import Status
 from giveway.study.analysis import DRAWS, Analysis, Estimate, analyze_study
 from giveway.study.export import long_answers, rater_table
 from giveway.study.report import COLORS, said_first

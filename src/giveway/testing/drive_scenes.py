@@ -9,7 +9,7 @@ import numpy as np
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
-from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.lanes import Lane, LaneMap
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from giveway.models.commotions.encounter import Encounters, encounters_from_distances
+from giveway.predictors.commotions.encounter import Encounters, encounters_from_distances
 
 
 def random_encounters(num: int, seed: int) -> Encounters:

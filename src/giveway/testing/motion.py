@@ -8,8 +8,8 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import PredictionError
-from giveway.models.motion.acceptance import accept, check_shapes
-from giveway.models.motion.protocol import MotionInputs, TrajectoryPredictor, constant_velocity_states
+from giveway.predictors.motion.acceptance import accept, check_shapes
+from giveway.predictors.motion.protocol import MotionInputs, TrajectoryPredictor, constant_velocity_states
 from giveway.testing.drive_scenes import crossing_road
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.errors import PredictionError
-from giveway.models.motion.acceptance import accept
-from giveway.models.motion.protocol import MotionPrediction, constant_velocity_states
 from giveway.planning.protocol import PLAN_STEPS, Planner, Situation
+from giveway.predictors.motion.acceptance import accept
+from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene

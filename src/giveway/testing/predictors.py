@@ -23,7 +23,7 @@ from giveway.core.seeds import stream
 from giveway.gaps.extract import SampleRules, gaps_from, samples_at
 from giveway.gaps.profile import CLEAN
 from giveway.gaps.raw import RawGaps
-from giveway.models.protocol import FittedGapPredictor, GapPredictor
+from giveway.predictors.protocol import FittedGapPredictor, GapPredictor
 from giveway.testing.causality import true_and_forged
 from giveway.testing.crossing import CROSSING, crossing_gaps
 

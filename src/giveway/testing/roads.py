@@ -10,11 +10,11 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import Pose, transform_points
-from giveway.core.maps.lanelet2 import parse_lanelet2
-from giveway.core.maps.lanes import LaneMap
-from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch, lane_along
-from giveway.core.maps.writer import lanelet2_text
+from giveway.core.lanes import LaneMap
 from giveway.core.polylines import Polyline, polyline
+from giveway.roads.lanelet2 import parse_lanelet2
+from giveway.roads.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch, lane_along
+from giveway.roads.writer import lanelet2_text
 
 CURB = ("curbstone", "low")
 

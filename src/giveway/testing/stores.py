@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from giveway.runs import Cell, CellResult, FailedCell, Measurement, Store
-from giveway.runs.records import encode_result
+from giveway.experiments import Cell, CellResult, FailedCell, Measurement, Store
+from giveway.experiments.records import encode_result
 
 DATASETS = ("lgap", "round", "round_2v", "leeds", "mine")
 MODELS = ("LR_1D", "LR_2D", "T++", "CV", *(f"M{n:02d}" for n in range(16)))

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError
 from giveway.core.frames import Pose
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin
 from giveway.core.polylines import Polyline, polyline
 from giveway.core.scene import Provenance, Scene

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from giveway.core.maps.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch
+from giveway.roads.sketch import LaneSketch, LineSketch, RoadSketch, RuleSketch
 
 
 def strip(name, start, stop, offset=0.0, *, left="virtual", right="virtual", **options) -> LaneSketch:

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from giveway.core.errors import MapError, UsageError
-from giveway.core.maps.lanelet2 import read_lanelet2
-from giveway.core.maps.sketch import LineSketch, RoadSketch, RuleSketch, sketch_of
-from giveway.core.maps.writer import lanelet2_text, write_lanelet2
+from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.sketch import LineSketch, RoadSketch, RuleSketch, sketch_of
+from giveway.roads.writer import lanelet2_text, write_lanelet2
 
 from .roads import crossroads, strip
 
@@ -250,7 +250,7 @@ def test_missing_files_folders_and_huge_files_are_refused(tmp_path, monkeypatch)
     path = tmp_path / "ä b.osm"
     write_lanelet2(path, crossroads())
     assert len(read_lanelet2(path).lanes) == 4
-    monkeypatch.setattr("giveway.core.maps.osm.MAX_BYTES", 100)
+    monkeypatch.setattr("giveway.roads.osm.MAX_BYTES", 100)
     with pytest.raises(MapError, match="too large"):
         read_lanelet2(path)
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giveway.core.maps.projection import UtmProjection
+from giveway.roads.projection import UtmProjection
 
 
 def test_the_golden_node_of_the_public_maps():

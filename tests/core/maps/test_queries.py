@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from giveway.core.errors import UnknownNameError
-from giveway.core.maps.lanelet2 import read_lanelet2
-from giveway.core.maps.queries import PreparedMap, prepare
-from giveway.core.maps.sketch import RoadSketch
-from giveway.core.maps.writer import write_lanelet2
+from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.queries import PreparedMap, prepare
+from giveway.roads.sketch import RoadSketch
+from giveway.roads.writer import write_lanelet2
 
 from .roads import crossroads, strip
 

@@ -1,6 +1,6 @@
 import pytest
 
-from giveway.core.maps.speeds import parse_speed
+from giveway.roads.speeds import parse_speed
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from giveway.data import DATASETS
-from giveway.data.synthetic import SYNTHESIZERS
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth import SYNTHESIZERS
+from giveway.synth.protocol import synthesize
 
 SMALL: dict[str, dict[str, float | int]] = {"lgap": {"count": 9}, "leeds": {"count": 1}}
 VELOCITY_LIMIT_MPS = {

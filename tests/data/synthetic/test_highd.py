@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from giveway.data import DATASETS
-from giveway.data.synthetic.contact import touching
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.contact import touching
+from giveway.synth.protocol import synthesize
 
 
 @pytest.fixture(scope="module")

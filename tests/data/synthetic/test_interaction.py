@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from giveway.core.maps.lanelet2 import read_lanelet2
 from giveway.data import DATASETS
-from giveway.data.synthetic.contact import touching
-from giveway.data.synthetic.protocol import synthesize
+from giveway.roads.lanelet2 import read_lanelet2
+from giveway.synth.contact import touching
+from giveway.synth.protocol import synthesize
 
 SITES = ("DR_SYN_Intersection_A", "DR_SYN_Merging_A", "DR_SYN_Roundabout_A")
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from giveway.data import DATASETS
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 
 LANE_WIDTH_M = 3.65
 

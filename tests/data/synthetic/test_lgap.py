@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 
 LANE_WIDTH_M = 3.5
 

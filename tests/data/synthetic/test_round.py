@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from giveway.data.synthetic.contact import touching
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.contact import touching
+from giveway.synth.protocol import synthesize
 
 LOCATIONS_PX = {0: (801.0, -465.0, 247.5), 1: (781.0, -481.0, 98.1), 2: (1011.0, -449.0, 100.0)}
 RECORDINGS = range(3)

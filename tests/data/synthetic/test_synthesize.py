@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from giveway.core.errors import UsageError
-from giveway.data.synthetic.protocol import synthesize
+from giveway.synth.protocol import synthesize
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -21,7 +21,7 @@ def digest(folder: Path) -> dict[str, str]:
 def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     synthesize("lgap", tmp_path / "here", seed=11, count=9)
     code = (
-        "import sys; from pathlib import Path; from giveway.data.synthetic.protocol import synthesize; "
+        "import sys; from pathlib import Path; from giveway.synth.protocol import synthesize; "
         "synthesize('lgap', Path(sys.argv[1]), seed=11, count=9)"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "99"}
@@ -69,7 +69,7 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path, monkeypatch: 
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("giveway.data.synthetic.lgap.files.write_table", fail)
+    monkeypatch.setattr("giveway.synth.lgap.files.write_table", fail)
     with pytest.raises(KeyboardInterrupt):
         synthesize("lgap", tmp_path / "d", count=9)
     assert list(tmp_path.iterdir()) == []

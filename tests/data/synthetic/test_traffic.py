@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from giveway.core.seeds import stream
-from giveway.data.synthetic import traffic
-from giveway.data.synthetic._traffic_kernel import run_traffic
-from giveway.data.synthetic.drivers import AcceptanceRule
-from giveway.data.synthetic.network import Network, build_network
-from giveway.data.synthetic.paths import arc, line, smooth_path
-from giveway.data.synthetic.traffic import Fleet, draw_fleet, simulate
+from giveway.synth import traffic
+from giveway.synth._traffic_kernel import run_traffic
+from giveway.synth.drivers import AcceptanceRule
+from giveway.synth.network import Network, build_network
+from giveway.synth.paths import arc, line, smooth_path
+from giveway.synth.traffic import Fleet, draw_fleet, simulate
 
 RULE = AcceptanceRule(intercept=-3.0, per_second=1.0, per_meter=0.0, individual=0.5)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from giveway.experiments import SerialExecutor, run
 from giveway.generate.campaign.cutting_in import CutInDriver
 from giveway.generate.campaign.drivers import PolicyDriver, baseline
 from giveway.generate.campaign.driving import drive_scenes
@@ -14,7 +15,6 @@ from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
 from giveway.generate.policies import open_policy
 from giveway.generate.worlds import Worlds, WorldSettings
-from giveway.runs import SerialExecutor, run
 
 SETTINGS = WorldSettings(road="straight", actions="lateral")
 SETTINGS_LATTICE = WorldSettings(road="straight", actions="lateral", ego="lattice")

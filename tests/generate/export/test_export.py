@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.data import DATASETS
 from giveway.generate.evaluation.results import TestResult as Result
 from giveway.generate.export.cases import Failure, case_of, rolled_out, tracks_hash, write_failures

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.maps.lanes import LaneMap
-from giveway.core.maps.queries import PreparedMap, prepare
+from giveway.core.lanes import LaneMap
 from giveway.core.polylines import Polyline, crossings
 from giveway.core.tracks import Tracks
+from giveway.roads.queries import PreparedMap, prepare
 
 MIN_FRAMES_ON_LANE = 3
 MAX_BRIDGED = 4  # lanes that may be missing between two that were seen

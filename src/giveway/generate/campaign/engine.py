@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import ClusterError, UsageError
+from giveway.experiments import Cell, CellContext, CellResult, Executor, Measurement, Progress, RunSummary, Store, run
+from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
 from giveway.generate.campaign.kept import (
@@ -29,8 +31,6 @@ from giveway.generate.evaluation.protocol import settings_from
 from giveway.generate.evaluation.results import TestResult
 from giveway.generate.policies import open_policy
 from giveway.generate.worlds import WorldSettings
-from giveway.runs import Cell, CellContext, CellResult, Executor, Measurement, Progress, RunSummary, Store, run
-from giveway.runs.threads import limited_threads
 
 KIND = "generate_campaign"
 FUNCTION = "giveway.generate.campaign.engine:evaluate"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import EmptySelectionError, StoreError
+from giveway.experiments import Cell, CellResult, Measurement, Progress, SilentProgress, Store, content_key, read_index
 from giveway.generate.campaign.campaign import CampaignSpec, Known, Tested, run_campaign
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver
 from giveway.generate.evaluation.results import TestResult
@@ -19,7 +20,6 @@ from giveway.generate.export.frames import frame_of, tracks_of
 from giveway.generate.perturbation.adaptive import Filed
 from giveway.generate.roads import make_road
 from giveway.generate.worlds import WorldSettings
-from giveway.runs import Cell, CellResult, Measurement, Progress, SilentProgress, Store, content_key, read_index
 
 KIND = "generate"
 FUNCTION = "giveway.generate.campaign.kept:run_into_store"

@@ -15,6 +15,9 @@ from typing import Any
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError
+from giveway.experiments import Cell, CellResult, Measurement, Store, collect
+from giveway.experiments.engine import CellContext
+from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec, Known, run_campaign
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
 from giveway.generate.evaluation.comparison import Comparison, compare
@@ -23,9 +26,6 @@ from giveway.generate.evaluation.methods import METHODS, Method
 from giveway.generate.evaluation.results import TestResult
 from giveway.generate.learning.policy import load_policy
 from giveway.generate.worlds import WorldSettings
-from giveway.runs import Cell, CellResult, Measurement, Store, collect
-from giveway.runs.executor import CellContext
-from giveway.runs.threads import limited_threads
 
 KIND = "generate_protocol"
 FUNCTION = "giveway.generate.evaluation.protocol:evaluate"

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from giveway.experiments import Cell
 from giveway.generate.evaluation.comparison import compare
 from giveway.generate.evaluation.protocol import HEADLINE, measured
-from giveway.runs import Cell
 
 RANDOM_FAILURES = (0.05, 0.15)
 

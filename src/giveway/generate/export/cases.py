@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.files import write_text
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks

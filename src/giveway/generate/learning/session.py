@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveway.core.errors import ConfigError, StoreError, UsageError
+from giveway.experiments.lock import StoreLock
+from giveway.experiments.threads import limited_threads
 from giveway.generate.learning.checkpoint import Saved, read_saved, restore, write_checkpoint
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.curves import write_curves
 from giveway.generate.learning.policy import Policy, load_policy, save_policy
 from giveway.generate.learning.training import RoundReport, Tick, Training
 from giveway.generate.learning.warm_start import Demonstrator
-from giveway.models.torch_threads import one_torch_thread
-from giveway.runs.lock import StoreLock
-from giveway.runs.threads import limited_threads
+from giveway.predictors.torch_threads import one_torch_thread
 
 if TYPE_CHECKING:
     from giveway.generate.protocol import VectorWorlds

@@ -64,8 +64,8 @@ def recorded_reference(root: Path | None, dataset: str = "interaction") -> Refer
     """
     if root is not None:
         return _reference(str(root), _scenes(dataset, root))
-    from giveway.data.synthetic.interaction.files import SYNTHESIZER
-    from giveway.data.synthetic.protocol import Size
+    from giveway.synth.interaction.files import SYNTHESIZER
+    from giveway.synth.protocol import Size
 
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder)

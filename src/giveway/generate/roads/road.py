@@ -12,7 +12,7 @@ from giveway.core import elementary
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.frames import wrap_angle
-from giveway.core.maps.lanes import Lane, LaneMap
+from giveway.core.lanes import Lane, LaneMap
 from giveway.planning.occupancy import coarse_points
 from giveway.planning.paths import path_through, table_of
 

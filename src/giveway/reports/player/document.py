@@ -15,7 +15,7 @@ import numpy as np
 
 from giveway.core import elementary, grid
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.core.maps.lanes import LaneMap
+from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 

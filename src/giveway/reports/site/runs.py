@@ -11,13 +11,13 @@ import polars as pl
 
 from giveway.core.errors import GivewayError, StoreError
 from giveway.core.origins import Origin
+from giveway.experiments.index import collect, status
+from giveway.experiments.store import Store
 from giveway.reports.citations import citations_for
 from giveway.reports.site import benchmarks, drives, stores
 from giveway.reports.site.browsing import KEY_DIGITS, script, table_data
 from giveway.reports.site.content import Block, Limits, Page, Paragraph, Reference, Section, Sources, origin_blocks
 from giveway.reports.site.generated import generated_blocks, generated_facts
-from giveway.runs.index import collect, status
-from giveway.runs.store import Store
 from giveway.sim.log_files import logs_below
 
 Files = Iterator[tuple[str, str | bytes]]

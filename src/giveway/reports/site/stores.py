@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 
 from giveway.core.errors import StoreError
+from giveway.experiments.index import Status
+from giveway.experiments.records import FailedCell
+from giveway.experiments.store import Store
 from giveway.reports.site.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
 from giveway.reports.site.content import Block, Browser, Entry, Facts, Limits, Log, Page, Paragraph, Table
-from giveway.runs.index import Status
-from giveway.runs.records import FailedCell
-from giveway.runs.store import Store
 
 RESULT = ("metric", "value", "num_samples", "metric_version", "note")
 HIDDEN = ("data",)
@@ -47,7 +47,7 @@ class Cells:
 
 
 def cells_of(tidy: pl.DataFrame) -> Cells:
-    """One row per cell from the tidy table of :func:`giveway.runs.collect`."""
+    """One row per cell from the tidy table of :func:`giveway.experiments.collect`."""
     names = [c for c in tidy.columns if c not in RESULT]
     params = tidy.select(names).unique("key", keep="first", maintain_order=True)
     measured = tidy.filter(pl.col("metric").is_not_null())

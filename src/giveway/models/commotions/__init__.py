@@ -1,9 +1,0 @@
-"""Commotions: a cognitive model of two drivers who must share a piece of road, in 32 configurations."""
-
-from __future__ import annotations
-
-from giveway.models.commotions.config import NAMES, Configuration, Switches
-from giveway.models.commotions.parameters import PARAMETERS, Theta
-from giveway.models.commotions.simulation import Simulation, simulate
-
-__all__ = ["NAMES", "PARAMETERS", "Configuration", "Simulation", "Switches", "Theta", "simulate"]

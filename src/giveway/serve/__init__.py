@@ -1,0 +1,1 @@
+"""Servers: the rating study in a browser, predictors over gRPC."""

@@ -1,0 +1,123 @@
+"""One recording of a site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.seeds import stream
+from giveway.synth.contact import run_undisturbed
+from giveway.synth.interaction.sites import CENTER_M, Site
+from giveway.synth.road_users import Track, View, is_disturbed, occupancy, vehicle_tracks, walking_track
+from giveway.synth.traffic import Decisions, Fleet, draw_fleet, simulate
+from giveway.synth.walkers import cross
+
+FRAME_S = 0.1
+STEPS_PER_FRAME = 2
+WARM_UP_S = 40.0
+WALKERS_PER_MINUTE = 1.2
+LONG_SHARE = 0.05
+"""Share of vans and lorries; the dataset calls them cars, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a camera saw of a site.
+
+    Attributes:
+        vehicles: in order of appearance.
+        walkers: people on foot and bicycle, in order of appearance.
+        decisions: what drivers decided, in seconds after frame 0.
+        fleet: the drivers.
+    """
+
+    vehicles: list[Track]
+    walkers: list[Track]
+    decisions: Decisions
+    fleet: Fleet
+
+
+def simulate_site(
+    seed: int, site: Site, number: int, minutes: float, *, frame_s: float = FRAME_S, every: int = STEPS_PER_FRAME
+) -> Recorded:
+    """One recording with frames every ``frame_s``, simulated in ``every`` steps each."""
+    frames = int(minutes * 60 / frame_s)
+    warm = int(WARM_UP_S / frame_s)
+    rate = round(1 / frame_s)
+
+    def attempt(rng: np.random.Generator) -> tuple[tuple[list[Track], Fleet], Decisions]:
+        fleet, kinds = _fleet(site, rng, minutes * 60 + WARM_UP_S)
+        motion, decisions = simulate(
+            site.network,
+            fleet,
+            site.rule,
+            rng,
+            steps=(frames + warm) * every,
+            dt_s=frame_s / every,
+            look_ahead_m=site.look_ahead_m,
+        )
+        view = View(center=CENTER_M, sees=lambda xy: _sees(site, xy), first_step=warm * every, every=every)
+        return (vehicle_tracks(site.network.paths, fleet, kinds, motion, view), fleet), decisions
+
+    (vehicles, fleet), decisions = run_undisturbed(
+        attempt, lambda found: is_disturbed(found[0], rate), seed, site.name, number
+    )
+    vehicles.sort(key=lambda track: track.first_frame)
+    return Recorded(
+        vehicles=vehicles,
+        walkers=_walkers(seed, site, number, vehicles, frames, rate),
+        decisions=replace(decisions, time_s=decisions.time_s - WARM_UP_S),
+        fleet=fleet,
+    )
+
+
+def _fleet(site: Site, rng: np.random.Generator, total_s: float) -> tuple[Fleet, StrArray]:
+    path: list[IntArray] = []
+    enter: list[FloatArray] = []
+    for number, headway in enumerate(site.headway_s):
+        times = np.cumsum(rng.standard_exponential(int(total_s / headway * 2) + 20) * headway)
+        times = times[times < total_s]
+        path.append(np.full(times.size, number))
+        enter.append(times)
+    count = sum(times.size for times in enter)
+    noise = np.clip(rng.standard_normal((count, 2)), -2, 2)
+    length, width = 4.6 + 0.32 * noise[:, 0], 1.88 + 0.09 * noise[:, 1]
+    is_long = rng.random(count) < LONG_SHARE
+    length, width = np.where(is_long, 7.4 + 0.6 * noise[:, 0], length), np.where(is_long, 2.35, width)
+    fleet = draw_fleet(
+        rng,
+        path=np.concatenate(path),
+        enter_s=np.concatenate(enter),
+        length_m=np.round(length, 2).astype(np.float64),
+        width_m=np.round(width, 2).astype(np.float64),
+    )
+    return fleet, np.full(count, "car")
+
+
+def _sees(site: Site, xy: FloatArray) -> BoolArray:
+    away = np.abs(xy - np.asarray(CENTER_M))
+    return (away[..., 0] < site.half_extent_m[0]) & (away[..., 1] < site.half_extent_m[1])
+
+
+def _walkers(seed: int, site: Site, number: int, vehicles: list[Track], frames: int, rate: int) -> list[Track]:
+    rng = stream(seed, site.name, number, "walkers")
+    walkers: list[Track] = []
+    if not site.crossings:
+        return walkers
+    for _ in range(max(1, round(frames / rate / 60 * WALKERS_PER_MINUTE))):
+        ends = site.crossings[int(rng.integers(len(site.crossings)))]
+        ends = (ends if rng.random() < 0.5 else ends[::-1]) + 0.4 * (2 * rng.random() - 1)
+        walk = cross(
+            occupancy(vehicles + walkers),
+            start=ends[0],
+            end=ends[1],
+            speed_mps=1.4 if rng.random() < 0.8 else 3.5,
+            earliest_frame=int(rng.random() * frames * 0.9),
+            last_frame=frames - 1,
+            frame_rate_hz=rate,
+        )
+        if walk is not None:
+            walkers.append(walking_track(walk, "pedestrian/bicycle", (0.6, 0.6)))
+    return sorted(walkers, key=lambda track: track.first_frame)
