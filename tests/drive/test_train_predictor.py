@@ -12,7 +12,7 @@ from giveway.cli.main import app
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.data import DATASETS
 from giveway.drive.training import TrainingRules, train_on_scenes, windows_of
-from giveway.predictors.motion.windows import TrainingOptions
+from giveway.predictors.windows import TrainingOptions
 from giveway.synth.protocol import synthesize
 
 

@@ -11,7 +11,7 @@ from giveway.gaps.extract import SampleRules
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import Choice
 from giveway.gaps.profile import Profile
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.recipes import published_name, recipe_for
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
 from giveway.metrics import METRICS, profile_metric
@@ -49,7 +49,7 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
                     continue
                 for split, repetitions in spec.splits.items():
                     for repetition in range(repetitions):
-                        for model in spec.models:
+                        for model in dict.fromkeys(published_name(name, profile) for name in spec.models):
                             where = {"dataset": dataset, "t0": t0, "n_input": n_input, "split": split}
                             params = where | {"repetition": repetition, "model": model}
                             cells.append(_cell(spec, profile, params, source))
@@ -65,7 +65,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
     rules = rules_of(spec, dataset, t0, n_input)
     form = "paper" if profile.auc == "thresholds" else "clean"
     metrics = list(dict.fromkeys(profile_metric(name, form) for name in metrics_at(spec, t0)))
-    model = params["model"]
+    model, paths = params["model"], published_name(spec.conditional_paths, profile)
     return Cell(
         kind="gaps",
         params={
@@ -79,7 +79,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
                 "min_samples": spec.min_samples,
                 "min_class": spec.min_class,
             },
-            "conversion": {"paths": spec.conditional_paths},
+            "conversion": {"paths": paths},
             "metrics": metrics,
             "switches": _switches_of(profile),
             **_training_of(spec, profile, model),
@@ -89,7 +89,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
             "extraction": EXTRACTION_VERSION + EXTRACTIONS.get(dataset).info.revision,
             "protocol": PROTOCOL_VERSION,
             model: recipe_for(model, profile).info.version,
-            spec.conditional_paths: recipe_for(spec.conditional_paths, profile).info.version,
+            paths: recipe_for(paths, profile).info.version,
             **{name: METRICS.get(name).info.version for name in metrics},
         },
     )

@@ -155,14 +155,14 @@ def _conditional_fits(cell: Cell, profile: Profile, size: tuple[int, int]) -> li
     """What the conditional path models of a cell are kept under, and from how many samples they learn."""
     params = cell.params
     needs = {METRICS.get(name).info.needs for name in params["metrics"]}
-    given = recipe_for(params["model"], profile).info.output
-    if given == OutputKind.PATHS or not (
-        OutputKind.PATHS in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
+    given = recipe_for(params["model"], profile).info.gives
+    if given == OutputKind.TRAJECTORIES or not (
+        OutputKind.TRAJECTORIES in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
     ):
         return []
     training = canonical_json(params.get("training", {}))
     place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, str(profile), training)
     if profile.conditional_training == "training":
         place += (params["split"], params["repetition"])
-    labels = ("accepted", "rejected") if OutputKind.PATHS in needs else ("accepted",)
+    labels = ("accepted", "rejected") if OutputKind.TRAJECTORIES in needs else ("accepted",)
     return [((*place, label), num) for label, num in zip(labels, size, strict=False)]
