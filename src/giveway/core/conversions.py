@@ -124,6 +124,7 @@ def to_paths(
         quantiles = prediction.quantile_s
     else:
         quantiles = paths_to_time(accepted, boundary).quantile_s
+    assert isinstance(prediction, Probability | TimeDistribution)
     t_of_accepted = acceptance_times(accepted, boundary)
     never = np.isnan(acceptance_times(rejected, boundary))
     n, num_paths, steps = _common_shape(accepted, rejected)

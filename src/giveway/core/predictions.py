@@ -27,6 +27,7 @@ class OutputKind(StrEnum):
     TRAJECTORIES = "trajectories"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """What a predictor returns for N rows: one of three kinds, each with a constructor here.
 
@@ -40,8 +41,6 @@ class Prediction:
     through the acceptance boundary of a gap, the others into trajectories by conditional models or by the view
     :func:`giveway.predictors.views.as_motion`.
     """
-
-    __slots__ = ()
 
     @staticmethod
     def probability(p: FloatArray) -> Probability:

@@ -16,7 +16,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import OutputKind, Prediction, TimeDistribution, Trajectories
+from giveway.core.predictions import OutputKind, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import GapTruth
 
 Better = Literal["higher", "lower"]
@@ -180,6 +180,7 @@ def probability_of(prediction: Prediction, truth: GapTruth) -> FloatArray:
             found="a set of paths",
             hint="convert the prediction first (paths to probability)",
         )
+    assert isinstance(prediction, Probability | TimeDistribution)
     p = np.asarray(prediction.p, dtype=np.float64)
     num_samples = truth.accepted.size
     if p.shape != (num_samples,):

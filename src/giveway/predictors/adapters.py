@@ -52,7 +52,7 @@ class FunctionPredictor:
 
     def __init__(self, function: CarFunction, *, name: str, uses_others: bool = True) -> None:
         self._function = function
-        reads = frozenset({"positions", "map", *(["others"] if uses_others else [])})
+        reads = frozenset(("positions", "map", "others") if uses_others else ("positions", "map"))
         self.info = PredictorInfo(name=name, title=name, reads=reads, history_s=HISTORY_S, horizon_s=HORIZON_S)
 
     def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:

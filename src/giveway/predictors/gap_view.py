@@ -121,4 +121,8 @@ def _repeated(weight: FloatArray, count: int) -> IntArray:
     order = np.argsort(-(share - times), axis=1, kind="stable")
     rank = np.argsort(order, axis=1, kind="stable")
     times += rank < (count - times.sum(axis=1, keepdims=True))
-    return np.stack([np.repeat(np.arange(weight.shape[1]), row) for row in times]) if len(times) else times[:, :0]
+    return (
+        np.stack([np.repeat(np.arange(weight.shape[1]), row) for row in times])
+        if len(times)
+        else np.zeros((0, count), dtype=np.int64)
+    )

@@ -60,6 +60,7 @@ def take_prediction(prediction: Prediction, index: np.ndarray[tuple[int], np.dty
         return replace(prediction, xy=prediction.xy[index])
     if isinstance(prediction, TimeDistribution):
         return TimeDistribution(p=prediction.p[index], quantile_s=prediction.quantile_s[index])
+    assert isinstance(prediction, Probability)
     return Probability(p=prediction.p[index])
 
 
@@ -134,6 +135,7 @@ def _with_nan(prediction: Prediction) -> Prediction:
         xy = prediction.xy.copy()
         xy[0, 0, 0, 0] = xy[0, 0, 2:, 0] = np.nan
         return replace(prediction, xy=xy)
+    assert isinstance(prediction, Probability | TimeDistribution)
     p = prediction.p.copy()
     p[0] = np.nan
     return replace(prediction, p=p)
@@ -141,7 +143,7 @@ def _with_nan(prediction: Prediction) -> Prediction:
 
 def _bytes(truth: GapTruth, prediction: Prediction) -> list[bytes]:
     values = [truth.accepted, truth.t_accept_s, truth.t_close_s, truth.future_xy, truth.num_observed]
-    values += [prediction.xy] if isinstance(prediction, Trajectories) else [prediction.p]
+    values += [value for name in ("xy", "p") if (value := getattr(prediction, name, None)) is not None]
     return [np.ascontiguousarray(v).tobytes() for v in values]
 
 
