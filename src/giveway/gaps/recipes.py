@@ -14,7 +14,7 @@ from giveway.core.samples import GapSamples
 from giveway.gaps.profile import Profile
 from giveway.predictors import PREDICTORS, PUBLISHED, fitted_predictor, named_file, predictor_named
 from giveway.predictors.checkpoints import fingerprint_of_path
-from giveway.predictors.protocol import FittedPredictor, Predictor, PredictorInfo, Tunable, configured
+from giveway.predictors.protocol import Configurable, FittedPredictor, Predictor, PredictorInfo, Tunable, configured
 from giveway.predictors.views import as_gap
 
 TRAJECTRON = "T++"
@@ -38,6 +38,19 @@ def published_name(name: str, profile: Profile) -> str:
     known = PREDICTORS.canonical(name)
     switches = (profile.tpp_standardise, profile.tpp_mode)
     return TRAJECTRON if TRAJECTRON_RECIPES.get(switches) == known else PUBLISHED.get(known, known)
+
+
+def switches_read(name: str) -> frozenset[str]:
+    """Switches of the protocol that a predictor reads.
+
+    Raises:
+        UnknownNameError: naming the nearest known ones.
+    """
+    known, file = named_file(name)
+    if known == TRAJECTRON:
+        return frozenset({"tpp_standardise", "tpp_mode"})
+    recipe = None if file is not None else _known(known)
+    return recipe.switches_read if isinstance(recipe, Configurable) else frozenset()
 
 
 def stream_name(info: PredictorInfo) -> str:
@@ -94,6 +107,12 @@ def is_pretrained(name: str) -> bool:
     return named_file(name)[1] is not None
 
 
+def _known(name: str) -> Any:
+    if ":" not in name and name not in PREDICTORS:
+        raise UnknownNameError("predictor", name, model_names())
+    return predictor_named(name)
+
+
 def _recipe(name: str, profile: Profile) -> Predictor:
     if name == TRAJECTRON:
         switches = (profile.tpp_standardise, profile.tpp_mode)
@@ -105,9 +124,7 @@ def _recipe(name: str, profile: Profile) -> Predictor:
                 hint="set both as in profile paper or both as in profile clean",
             )
         return PREDICTORS.get(TRAJECTRON_RECIPES[switches])
-    if ":" not in name and name not in PREDICTORS:
-        raise UnknownNameError("predictor", name, model_names())
-    made = predictor_named(name)
+    made = _known(name)
     if made.info.learns and "gaps" not in made.info.takes:
         raise UsageError(
             f"{name} learns from recordings, not from gaps",
