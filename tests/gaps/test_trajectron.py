@@ -17,7 +17,7 @@ from giveway.gaps.experiment import GAPS
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
 from giveway.predictors import PREDICTORS
-from giveway.predictors.trajectron import recipe as predictor
+from giveway.predictors.trajectron import predictor, recipe
 from giveway.predictors.trajectron.config import SMALL
 
 TINY = "TPP_tiny_for_tests"
@@ -37,7 +37,7 @@ SPEC = {
 def tiny():
     if TINY not in PREDICTORS:
         config = replace(SMALL, updates=3, num_modes=3, decoder_size=8, batch_size=10, validation_share=0.2)
-        PREDICTORS.register(TINY, predictor.Trajectron(name=TINY, config=config))
+        PREDICTORS.register(TINY, recipe.Trajectron(name=TINY, config=config))
 
 
 @pytest.fixture

@@ -177,7 +177,7 @@ def probability_of(prediction: Prediction, truth: GapTruth) -> FloatArray:
     if isinstance(prediction, Trajectories):
         raise PredictionError(
             "this metric needs acceptance probabilities",
-            found="a set of paths",
+            found="trajectories",
             hint="convert the prediction first (paths to probability)",
         )
     assert isinstance(prediction, Probability | TimeDistribution)

@@ -68,9 +68,8 @@ def check_shapes(prediction: Trajectories, requests: int) -> None:
         )
     if prediction.dt_s * xy.shape[2] < FUTURE_STEPS * STEP_S - 1e-9:
         raise PredictionError(
-            f"trajectories must reach {FUTURE_STEPS * STEP_S:g} s",
+            f"trajectories must reach {FUTURE_STEPS * STEP_S:g} s, as {FUTURE_STEPS} steps of {STEP_S} s do",
             found=f"shape {xy.shape}: {xy.shape[2]} steps of {prediction.dt_s} s",
-            hint=f"give {FUTURE_STEPS} steps of {STEP_S} s",
         )
     for name, array, shape in (
         ("positions", xy, (requests, modes, *xy.shape[2:])),
