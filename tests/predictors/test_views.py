@@ -160,10 +160,17 @@ def test_the_rejecting_mode_stops_before_the_area_and_the_accepting_ones_reach_i
         assert np.interp(arrival, 0.1 * np.arange(1, 31), went[mode]) == pytest.approx(front, abs=0.05)
 
 
-def test_the_car_with_the_right_of_way_goes_on_and_this_is_counted():
-    answer = as_motion(Sure()).predict(requests(favored=("other",)), RNG(0))
-    assert answer.fallback == ("the car has the right of way",)
-    assert answer.weights[0].tolist() == [1.0, 0.0]
+def test_the_car_with_the_right_of_way_goes_first_unless_the_other_accepts():
+    model = Sure()
+    inputs = requests(favored=("other",))
+    answer = as_motion(model).predict(inputs, RNG(0))
+    assert answer.fallback == ("",)
+    assert answer.weights[0].tolist() == [0.25, 0.75]
+    straight = answer_of(make_predictor("constant_velocity"), inputs)
+    np.testing.assert_allclose(answer.xy[0, 0], straight.states[0, 0, :, :2], atol=1e-6)
+    (asked,) = model.asked
+    assert asked.distance[0, 0, -1] == inputs.conflict.own_m[0, -1]
+    assert asked.distance[0, 1, -1] == inputs.conflict.other_m[0, -1] + 2.25
 
 
 def test_without_a_simulator_that_knows_routes_a_gap_model_goes_straight_on():
@@ -189,10 +196,7 @@ def test_a_fitted_model_of_gap_acceptance_drives_from_its_file(name, tmp_path):
     replaced = drive.log.num_fallbacks
     assert 0 <= replaced < drive.log.predictions.probability.shape[0], "the model was asked in part of the drive"
     (other,) = drive_cases([crossing_case()], source, predictor=predictor)
-    assert {event.text for event in other.log.events if event.kind == "fallback"} <= {
-        "no conflict ahead",
-        "the car has the right of way",
-    }
+    assert {event.text for event in other.log.events if event.kind == "fallback"} <= {"no conflict ahead"}
 
 
 def test_a_view_of_a_view_changes_nothing():

@@ -21,16 +21,19 @@ from giveway.core.histories import (
 )
 from giveway.core.predictions import OutputKind, Prediction, Trajectories
 from giveway.core.samples import AcceptanceBoundary, GapInputs
-from giveway.predictors.protocol import FittedPredictor, PredictorInfo
+from giveway.predictors.protocol import GAP_STEP_S, FittedPredictor, PredictorInfo
 
 BRAKING_MPS2 = 2.0
-"""Comfortable deceleration of a car that rejects the gap."""
+"""Comfortable deceleration of a car that lets the other one go first."""
 
 FREE_M = 500.0
 """Distance to other cars where there are none, as in the L-GAP samples."""
 
-GAP_STRIDE = 2
+GAP_STRIDE = round(GAP_STEP_S / STEP_S)
 """Ticks of a drive per step of a gap sample."""
+
+SLOW_MPS = 0.1
+"""Speed that a standing car is taken to have, so that times stay finite."""
 
 MAX_GAP_STEPS = 75
 """Longest gap a model is asked about: 15 s."""
@@ -51,75 +54,71 @@ class MotionView:
     fingerprint: str = ""
 
     def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
-        """Accepting and rejecting modes where there is a conflict, else straight on along the route."""
+        """Modes of going first and of staying behind where there is a conflict, else straight on along the route."""
         speed = np.hypot(inputs.history[:, -1, VX], inputs.history[:, -1, VY])
         ahead = STEP_S * np.arange(1, FUTURE_STEPS + 1)
-        timed = self.fitted.info.gives == OutputKind.TIME
-        modes = 10 if timed else 2
+        modes = 10 if self.fitted.info.gives == OutputKind.TIME else 2
         way = np.repeat((speed[:, None] * ahead)[:, None], modes, axis=1)
         weight = np.zeros((inputs.num_requests, modes))
         weight[:, 0] = 1.0
-        reason, rows = _relevant(inputs)
+        reason, rows = _with_conflict(inputs)
         if rows.size:
+            conflict = inputs.conflict
+            assert conflict is not None
             gaps = gap_inputs_of(inputs, rows)
-            found = self.fitted.predict(gaps, rng)
-            p, arrival = _answer(found, gaps, speed[rows], self.info.name)
-            front = np.maximum(gaps.distance[:, 1, -1] - 0.5 * inputs.size[rows, 0], 0.0)
-            way[rows, :-1] = _arriving(speed[rows], front, arrival, ahead)
+            p, arrival = _answer(self.fitted.predict(gaps, rng), gaps, self.info.name)
+            is_target, front = conflict.yields[rows], np.maximum(conflict.own_m[rows, -1], 0.0)
+            taking = _arriving(speed[rows], front, arrival, ahead)
+            way[rows, :-1] = np.where(is_target[:, None, None], taking, way[rows, :-1])
             way[rows, -1] = _stopping(speed[rows], front, ahead)
-            weight[rows, :-1] = (p / arrival.shape[1])[:, None]
-            weight[rows, -1] = 1.0 - p
-        states = _along(inputs, way)
-        return replace(Trajectories.of_states(states, weight), fallback=reason)
+            first = np.where(is_target, p, 1.0 - p)
+            weight[rows, :-1] = (first / arrival.shape[1])[:, None]
+            weight[rows, -1] = 1.0 - first
+        return replace(Trajectories.of_states(_along(inputs, way), weight), fallback=reason)
 
 
-def _relevant(inputs: MotionInputs) -> tuple[tuple[str, ...], IntArray]:
+def _with_conflict(inputs: MotionInputs) -> tuple[tuple[str, ...], IntArray]:
     """Why a row falls back to its route, and the rows that do not."""
-    conflict = inputs.conflict
-    if conflict is None:
+    if inputs.conflict is None:
         return ("no conflict is known here",) * inputs.num_requests, np.zeros(0, dtype=np.int64)
-    reasons: list[str] = []
-    for row in range(inputs.num_requests):
-        if conflict.other[row] < 0:
-            reasons.append("no conflict ahead")
-        else:
-            reasons.append("" if conflict.yields[row] else "the car has the right of way")
-    return tuple(reasons), np.array([row for row, reason in enumerate(reasons) if not reason], dtype=np.int64)
+    known = inputs.conflict.other >= 0
+    return tuple("" if found else "no conflict ahead" for found in known.tolist()), np.flatnonzero(known)
 
 
 def gap_inputs_of(inputs: MotionInputs, rows: IntArray) -> GapInputs:
-    """The conflicts of some requests as gap samples: E with priority, T the car to predict, 0.2 s apart."""
+    """The conflicts of some requests as gap samples, 0.2 s apart: T is the car that has to give way, E the other."""
     conflict = inputs.conflict
     assert conflict is not None
     pick = np.arange(HISTORY_STEPS)[::-GAP_STRIDE][::-1]
-    other = conflict.other[rows]
-    own, rest = inputs.history[rows], inputs.others[rows, other]
-    closing = conflict.other_m[rows][:, pick]
-    nearing = conflict.own_m[rows][:, pick] + 0.5 * inputs.size[rows, 0][:, None]
+    other, is_target = conflict.other[rows], conflict.yields[rows]
+
+    def of_e_and_t(own: FloatArray, rest: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mine = is_target.reshape(-1, *(1,) * (own.ndim - 1))
+        return np.where(mine, rest, own), np.where(mine, own, rest)
+
+    states_e, states_t = of_e_and_t(inputs.history[rows], inputs.others[rows, other])
+    front_e, front_t = of_e_and_t(conflict.own_m[rows], conflict.other_m[rows])
+    length_e, length_t = of_e_and_t(conflict.own_length_m[rows], conflict.other_length_m[rows])
+    _, size_t = of_e_and_t(inputs.size[rows], inputs.others_size[rows, other])
+    closing, nearing = front_e[:, pick], front_t[:, pick] + 0.5 * size_t[:, :1]
     constant = np.ones_like(closing)
-    distance = np.stack(
-        [
-            closing,
-            nearing,
-            *(FREE_M * constant,) * 3,
-            conflict.other_length_m[rows][:, None] * constant,
-            conflict.own_length_m[rows][:, None] * constant,
-        ],
-        axis=1,
+    lengths = [length[:, None] * constant for length in (length_e, length_t)]
+    pace = np.hypot(states_e[:, -1, VX], states_e[:, -1, VY])
+    closes = np.clip(
+        np.maximum(closing[:, -1], 0.0) / np.maximum(pace, SLOW_MPS), GAP_STEP_S, MAX_GAP_STEPS * GAP_STEP_S
     )
-    pace = np.hypot(rest[:, -1, VX], rest[:, -1, VY])
-    closes = np.clip(np.maximum(closing[:, -1], 0.0) / np.maximum(pace, 0.1), 0.2, MAX_GAP_STEPS * 0.2)
-    direction = np.stack([np.cos(own[:, -1, HEADING]), np.sin(own[:, -1, HEADING])], axis=1)
-    zone = own[:, -1, :2] + nearing[:, -1:] * direction
+    heading = states_t[:, -1, HEADING]
+    direction = np.stack([np.cos(heading), np.sin(heading)], axis=1)
+    zone = states_t[:, -1, :2] + nearing[:, -1:] * direction
     names = inputs.row_names
     return GapInputs(
         sample_id=np.array([names[row] for row in rows.tolist()]),
         roles=("E", "T"),
         role_is_vulnerable=np.zeros(2, dtype=np.bool_),
-        xy=np.stack([rest[:, pick, :2], own[:, pick, :2]], axis=1),
-        distance=distance,
-        num_predict=np.ceil(closes / 0.2 - 1e-9).astype(np.int64),
-        dt_s=GAP_STRIDE * STEP_S,
+        xy=np.stack([states_e[:, pick, :2], states_t[:, pick, :2]], axis=1),
+        distance=np.stack([closing, nearing, *(FREE_M * constant,) * 3, *lengths], axis=1),
+        num_predict=np.ceil(closes / GAP_STEP_S - 1e-9).astype(np.int64),
+        dt_s=GAP_STEP_S,
         boundary=AcceptanceBoundary(
             normal=-direction, offset_m=-(direction * zone).sum(axis=1), radius_m=np.full(len(rows), np.nan)
         ),
@@ -127,12 +126,13 @@ def gap_inputs_of(inputs: MotionInputs, rows: IntArray) -> GapInputs:
     )
 
 
-def _answer(found: Prediction, gaps: GapInputs, speed: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
+def _answer(found: Prediction, gaps: GapInputs, name: str) -> tuple[FloatArray, FloatArray]:
     """(N,) probabilities and (N, Q) times at which T reaches the area if it accepts [s]."""
     p = getattr(found, "p", None)
     if p is None:
         raise PredictionError(f"{name} gives neither a probability nor a time", found=type(found).__name__)
-    on_time = np.minimum(np.maximum(gaps.distance[:, 1, -1], 0.0) / np.maximum(speed, 0.1), gaps.horizon_s)[:, None]
+    step = np.maximum(gaps.distance[:, 1, -2] - gaps.distance[:, 1, -1], SLOW_MPS * GAP_STEP_S)
+    on_time = np.minimum(np.maximum(gaps.distance[:, 1, -1], 0.0) / step * GAP_STEP_S, gaps.horizon_s)[:, None]
     quantiles = getattr(found, "quantile_s", None)
     return p, on_time if quantiles is None else np.where(np.isnan(quantiles), on_time, quantiles)
 

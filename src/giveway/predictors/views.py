@@ -36,17 +36,18 @@ def as_gap(fitted: FittedPredictor) -> FittedPredictor:
 def as_motion(fitted: FittedPredictor, fingerprint: str = "") -> FittedPredictor:
     """The predictor for drives; one that takes the states of cars is returned as it is.
 
-    A model of gap acceptance says whether a car that has to give way goes before the other. Where the route of the car
-    shares an area with that of another car which has the right of way (see
-    :class:`giveway.core.histories.Conflict`), the car is T and the other is E: D_C and D_A are the distances along the
-    two routes, L_E and L_T the lengths of the area, D_1 to D_3 are 500 m. The answer becomes modes along the route:
+    A model of gap acceptance says whether T, who has to give way, goes before E, who has the right of way. Where the
+    route of the car to predict shares an area with that of another car (:class:`giveway.core.histories.Conflict`), the
+    right of way decides which of the two is T. D_C and D_A are the distances along the two routes, L_E and L_T the
+    lengths of the area, D_1 to D_3 are 500 m; the gap closes when E gets there at its speed. The car to predict goes
+    first with probability q = p if it is T, q = 1 - p if it is E. Its modes lie on its route:
 
-    * accept, weight p: T reaches the area at the nine predicted deciles of t_A with constant acceleration; a model that
-      gives only p has one mode, which keeps its speed but is there before the gap closes;
-    * reject, weight 1 - p: T keeps its speed and stops before the area with 2 m/s², harder if it must.
+    * goes first, weight q: T reaches the area at the nine predicted deciles of t_A with constant acceleration; with a
+      model that gives only p it keeps its speed, but is there before the gap closes; E keeps its speed;
+    * stays behind, weight 1 - q: it keeps its speed and stops before the area with 2 m/s², harder if it must.
 
-    A car without a conflict ahead, past it, or with the right of way goes on along its route at its speed: about it the
-    model says nothing, so this is counted as a fallback.
+    What p says about E is what a human in the place of T would do, whoever drives T. A car without a conflict ahead, or
+    past it, goes on along its route at its speed: about it the model says nothing, so this is counted as a fallback.
 
     Args:
         fitted: any fitted predictor.
@@ -66,6 +67,7 @@ def as_motion(fitted: FittedPredictor, fingerprint: str = "") -> FittedPredictor
         )
     seen = replace(
         info,
+        title=info.name,  # drives print plain text, not LaTeX
         gives=OutputKind.TRAJECTORIES,
         reads=info.reads | {"positions", "others"},
         takes=frozenset({"motion"}),
