@@ -15,6 +15,7 @@ from giveway.predictors import fitted_predictor, make_predictor, predictor_named
 from giveway.predictors.base import Predictor
 from giveway.predictors.constant_motion import CONSTANT_VELOCITY, continued
 from giveway.predictors.views import as_gap, as_motion
+from giveway.sim.cases import Role
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.crossing import crossing_samples
@@ -206,3 +207,28 @@ def test_a_view_of_a_view_changes_nothing():
     assert as_gap(fitted) is fitted
     assert isinstance(as_gap(echo).predict(crossing_samples(8).inputs, RNG(0)), Trajectories)
     assert fitted_predictor("echo").info.name == "echo"
+
+
+def test_conflicts_know_nothing_of_what_happens_later_and_nothing_of_other_cases():
+    case = replace(crossing_case(other=Role.REPLAY), right_of_way=())
+    turning = scene_of(
+        [
+            DrivenCar(id="ego", points=((940.0, 1000.0), (1080.0, 1000.0))),
+            DrivenCar(id="other", points=((1000.0, 940.0), (1000.0, 960.0), (1060.0, 975.0)), speed_mps=7.0),
+            DrivenCar(id="follower", points=((920.0, 1000.0), (1080.0, 1000.0))),
+        ],
+        road=crossing_road(),
+    )
+    scenes = [crossing_scene(other_speed_mps=7.0), turning]
+    alone = [Simulation([prepare(case, scene)]).requests(("distances",)) for scene in scenes]
+    for name in ("other", "own_m", "other_m", "own_length_m", "other_length_m", "yields"):
+        one, two = (getattr(inputs.conflict, name) for inputs in alone)
+        np.testing.assert_array_equal(one, two, err_msg="the recorded way of a replayed car is not known in advance")
+    np.testing.assert_array_equal(alone[0].route, alone[1].route)
+    second = replace(crossing_case(case_id="second"), right_of_way=("other",))
+    both = Simulation([prepare(second, crossing_scene()), prepare(case, scenes[0])]).requests(("distances",))
+    np.testing.assert_array_equal(both.route[1], alone[0].route[0])
+    np.testing.assert_array_equal(both.conflict.own_m[1], alone[0].conflict.own_m[0])
+    together, apart = (as_motion(Timed()).predict(inputs, RNG(0)) for inputs in (both, alone[0]))
+    np.testing.assert_array_equal(together.xy[1], apart.xy[0])
+    np.testing.assert_array_equal(together.weights[1], apart.weights[0])
