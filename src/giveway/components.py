@@ -35,6 +35,10 @@ METHODS = {
 """Kind of component to its base class and the method that the base class leaves to its authors."""
 
 
+_registered: list[tuple[str, str]] = []
+"""Kind and name of what was registered in this process, in order."""
+
+
 def register(kind: str, name: str, component: Any) -> None:
     """Make a component available under a name, in this process.
 
@@ -59,6 +63,7 @@ def register(kind: str, name: str, component: Any) -> None:
         made = _always(component)
     try:
         _registry(kind).register(name, made)
+        _registered.append((kind, name))
     except ValueError as error:
         raise UsageError(str(error), where="register", found=name, hint="choose another name") from error
 
@@ -87,14 +92,18 @@ def load_plugin(path: Path | str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    known, component = len(_registered), None
     try:
         spec.loader.exec_module(module)
         for kind, own, component in list(_defined_in(module)):
-            with _at_line_of(component, file):
-                register(kind, own, component)
+            register(kind, own, component)
     except Exception as error:
+        failure = _failure(error, file, component)
         del sys.modules[name]
-        raise _failure(error, file) from error
+        for kind, own in _registered[known:]:
+            _registry(kind).forget(own)  # so that the mended file can be loaded
+        del _registered[known:]
+        raise failure from error
     known = [part for part in os.environ.get(PLUGINS, "").split(os.pathsep) if part]
     if str(file) not in known:
         os.environ[PLUGINS] = os.pathsep.join([*known, str(file)])
@@ -159,29 +168,17 @@ def _is_registered(kind: str, name: str, component: type) -> bool:
     return found is component or isinstance(found, component)
 
 
-class _at_line_of:
-    """Says in errors at which line of a file a component is defined."""
-
-    def __init__(self, component: Any, file: Path) -> None:
-        self._component, self._file = component, file
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, GivewayError) and isinstance(self._component, type):
-            error.where = f"{self._file}, line {inspect.getsourcelines(self._component)[1]}"
-
-
-def _failure(error: Exception, file: Path) -> UsageError:
-    """The same as a sentence that names the file and the line."""
+def _failure(error: Exception, file: Path, component: Any) -> UsageError:
+    """The same as a sentence that names the file and the line, that of the component if one was being registered."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    if isinstance(error, SyntaxError) and error.lineno is not None:
+    if isinstance(error, SyntaxError):
         lines.append(error.lineno)
+    elif isinstance(component, type):
+        lines.append(inspect.getsourcelines(component)[1])
     where = f"{file}, line {lines[-1]}" if lines else str(file)
     if isinstance(error, GivewayError):
-        own = error.where if error.where and str(file) in error.where else where
-        return UsageError(f"the plug-in cannot be loaded: {error.what}", where=own, found=error.found, hint=error.hint)
+        what = f"the plug-in cannot be loaded: {error.what}"
+        return UsageError(what, where=where, found=error.found, hint=error.hint)
     return UsageError(
         "the plug-in cannot be loaded",
         where=where,

@@ -100,6 +100,16 @@ def test_a_bad_file_is_a_sentence_with_file_and_line(tmp_path: Path, text: str, 
     assert not os.environ[PLUGINS]
 
 
+def test_a_mended_file_can_be_loaded(tmp_path: Path) -> None:
+    path = written(tmp_path, FILE + "\nraise ValueError\n")
+    with pytest.raises(giveway.GivewayError, match="cannot be loaded"):
+        load_plugin(path)
+    assert "mine_of_a_file" not in PREDICTORS
+    path.write_text(FILE, encoding="utf-8")
+    load_plugin(path)
+    assert "mine_of_a_file" in PREDICTORS
+
+
 def test_a_plug_in_is_a_python_file(tmp_path: Path) -> None:
     with pytest.raises(giveway.GivewayError, match="a plug-in is a Python file"):
         load_plugin(tmp_path / "none.py")

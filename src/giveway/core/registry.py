@@ -56,6 +56,11 @@ class Registry(Generic[T]):
         else:
             self._objects[name] = path_or_object
 
+    def forget(self, name: str) -> None:
+        """Take an entry away that was registered at run time."""
+        self._paths.pop(name, None)
+        self._objects.pop(name, None)
+
     def canonical(self, name: str) -> str:
         """The registered name that an alias stands for; every other name stays as it is."""
         return self._aliases.get(name, name)
