@@ -14,6 +14,7 @@ from giveway.drive.scenes import GivenScenes
 from giveway.predictors import fitted_predictor, make_predictor, predictor_named
 from giveway.predictors.base import Predictor
 from giveway.predictors.constant_motion import CONSTANT_VELOCITY, continued
+from giveway.predictors.gap_view import motion_inputs_of
 from giveway.predictors.views import as_gap, as_motion
 from giveway.sim.cases import Role
 from giveway.sim.prepare import prepare
@@ -65,6 +66,21 @@ def test_modes_are_repeated_in_proportion_to_their_weights():
     east = found.xy[:, :, 0, 0] > start[:, None, 0] + 1e-6
     assert east.sum(axis=1).tolist() == [25] * inputs.num_samples
     np.testing.assert_allclose(found.xy[:, 0, 0], start + np.array([2.0, 0.0]), atol=1e-9)
+
+
+def test_agents_that_were_not_there_before_have_their_oldest_state_repeated():
+    inputs = crossing_samples(60, num_input=5).inputs
+    xy = inputs.xy.copy()
+    xy[:, :2, :2] = np.nan
+    late = motion_inputs_of(replace(inputs, xy=xy))
+    assert np.isfinite(late.history).all()
+    assert (late.age_ticks[:, :2] == 4).all()
+    np.testing.assert_array_equal(late.history[:, :5], np.repeat(late.history[:, 5:6], 5, axis=1))
+    whole = motion_inputs_of(inputs)
+    assert (whole.age_ticks[:, :2] == 8).all()
+    np.testing.assert_array_equal(late.history[:, 6:], whole.history[:, 6:])
+    xy[:, 2:, -1] = np.nan
+    assert np.isnan(motion_inputs_of(replace(inputs, xy=xy)).others[:, 1:, -1]).all()
 
 
 def test_the_oracle_cannot_be_benchmarked():

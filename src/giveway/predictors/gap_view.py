@@ -70,12 +70,11 @@ def motion_inputs_of(inputs: GapInputs, *, seed: int = 0) -> MotionInputs:
     """Gap samples as the requests of a drive: one row per sample, T first."""
     target = inputs.roles.index("T")
     order = [target, *(role for role in range(len(inputs.roles)) if role != target)]
-    states = _states(inputs.xy[:, order], inputs.dt_s)
+    states, age_ticks = _states(inputs.xy[:, order], inputs.dt_s)
     vulnerable = inputs.role_is_vulnerable[order]
     size = np.where(vulnerable[:, None], PERSON_M, CAR_M)
     num = inputs.num_samples
     here = ~np.isnan(states[:, 1:, -1, 0])
-    age = min(round((inputs.num_input - 1) * inputs.dt_s / STEP_S), HISTORY_STEPS - 1)
     return MotionInputs(
         history=states[:, 0],
         size=np.tile(size[0], (num, 1)),
@@ -88,12 +87,18 @@ def motion_inputs_of(inputs: GapInputs, *, seed: int = 0) -> MotionInputs:
         tick=np.zeros(num, dtype=np.int64),
         seed=seed,
         others_ids=(tuple(inputs.roles[role] for role in order[1:]),) * num,
-        age_ticks=np.full((num, len(order)), age, dtype=np.int64),
+        age_ticks=age_ticks,
     )
 
 
-def _states(xy: FloatArray, dt_s: float) -> FloatArray:
-    """(N, A, 10, 5) states on the grid of a drive from positions (N, A, n_I, 2); NaN where an agent is absent."""
+def _states(xy: FloatArray, dt_s: float) -> tuple[FloatArray, IntArray]:
+    """States on the grid of a drive from positions (N, A, n_I, 2), and since when agents are known.
+
+    Returns:
+        (N, A, 10, 5) states, the oldest known one repeated; NaN where an agent is absent now; and (N, A) ticks since
+        the oldest known state.
+    """
+    observed = min(round((xy.shape[2] - 1) * dt_s / STEP_S) + 1, HISTORY_STEPS)
     if xy.shape[2] == 1:
         xy = np.repeat(xy, 2, axis=2)
     at = np.arange(1 - HISTORY_STEPS, 1) * STEP_S / dt_s + (xy.shape[2] - 1)
@@ -110,8 +115,16 @@ def _states(xy: FloatArray, dt_s: float) -> FloatArray:
     for step in range(HISTORY_STEPS):
         held = np.where(np.isnan(heading[..., step]), held, heading[..., step])
         heading[..., step] = held
-    states = np.concatenate([position, velocity, heading[..., None]], axis=-1)
-    return np.where(np.isnan(position).any(axis=-1, keepdims=True), np.nan, states)
+    states = np.concatenate([position, np.nan_to_num(velocity), heading[..., None]], axis=-1)
+    missing = np.isnan(position).any(axis=-1)
+    states[missing] = np.nan
+    missing[..., : HISTORY_STEPS - observed] = True
+    known_ticks = np.argmax(missing[..., ::-1], axis=-1)
+    age = np.where(missing.any(axis=-1), known_ticks, HISTORY_STEPS) - 1
+    for step in range(HISTORY_STEPS - 2, -1, -1):
+        unknown = np.isnan(states[..., step, :1])
+        states[..., step, :] = np.where(unknown, states[..., step + 1, :], states[..., step, :])
+    return states, np.maximum(age, 0).astype(np.int64)
 
 
 def _repeated(weight: FloatArray, count: int) -> IntArray:
