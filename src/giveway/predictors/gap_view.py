@@ -55,7 +55,9 @@ class GapView:
     def fallbacks(self, inputs: GapInputs) -> dict[str, int]:
         """Samples whose horizon is longer than that of the predictor."""
         horizon = self.fitted.info.horizon_s
-        beyond = 0 if horizon is None else int((inputs.num_predict * inputs.dt_s > horizon + 1e-9).sum())
+        if horizon is None:
+            return {}
+        beyond = int((inputs.num_predict * inputs.dt_s > horizon + 1e-9).sum())
         return {f"constant velocity beyond {horizon} s": beyond}
 
     def save(self, folder: Path) -> None:
