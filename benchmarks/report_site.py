@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from giveway.reports.site.runs import run_section
 from playwright.sync_api import Page, sync_playwright
 
-from giveway.reports.site.content import Limits, Sources
-from giveway.reports.site.runs import run_section
-from giveway.reports.site.writing import write_site
+from giveway.reports.content import Limits, Sources
+from giveway.reports.writing import write_site
 from giveway.testing.stores import invented_store
 
 PAGES = ("index.html", "r/index.html", "r/cells.html")

@@ -14,12 +14,12 @@ from giveway.core.predictions import OutputKind, Probability
 from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect
 from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.cells import cells_of
+from giveway.gaps.compare import compare_models
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
 from giveway.predictors import MODELS
 from giveway.predictors.protocol import PredictorInfo
-from giveway.reports.compare import compare_models
 
 SMALL = {
     "datasets": ["lgap"],

@@ -1,6 +1,6 @@
 """Is model A better than model B? All tests side by side, for every dataset and input length.
 
-The bootstrap needs per-sample values in the store, see :mod:`giveway.reports.resampling`.
+The bootstrap needs per-sample values in the store, see :mod:`giveway.gaps.resampling`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
 from giveway.experiments.index import collect
 from giveway.experiments.store import Store
+from giveway.gaps.judgment import Judgment, metric_form
+from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
+from giveway.gaps.naming import dataset_title, order_datasets, order_models
+from giveway.gaps.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
+from giveway.gaps.significance import paired_differences
 from giveway.metrics import METRICS, Metric
-from giveway.reports.judgment import Judgment, metric_form
-from giveway.reports.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
-from giveway.reports.naming import dataset_title, order_datasets, order_models
-from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
-from giveway.reports.significance import paired_differences
 from giveway.stats.bootstrap import Interval
 from giveway.stats.effects import effect_size, vargha_delaney
 from giveway.stats.multiple import holm
