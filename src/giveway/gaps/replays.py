@@ -18,7 +18,7 @@ from giveway.experiments.store import Store
 from giveway.gaps.extract import FoundGaps, SampleRules, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.found_files import read_found
-from giveway.gaps.profile import Profile
+from giveway.gaps.profile import as_profile
 from giveway.reports.content import Document
 from giveway.reports.player.document import Event, replay_document
 
@@ -51,7 +51,7 @@ def drop_counts(store: Store) -> Iterator[Mapping[str, Any]]:
             relaxed=sampling["relaxed"],
         )
         try:
-            profile = Profile(**spec["switches"])
+            profile = as_profile(spec["switches"])
             yield samples_at(_found(source[1], spec["dataset"]), rules, profile).report.as_dict()
         except (GivewayError, ValueError):
             continue  # found by another version of the protocol

@@ -14,6 +14,7 @@ from giveway.core.origins import Origin, banner
 from giveway.gaps import boards
 from giveway.gaps.compare import NUM_RESAMPLES, ComparisonReport, compare_models
 from giveway.gaps.figures import benchmark_figure
+from giveway.gaps.frame import gap_frame
 from giveway.gaps.learning import calibration_figure
 from giveway.gaps.prediction_time import choice_named
 from giveway.gaps.replays import drop_counts, gap_replays
@@ -36,6 +37,10 @@ class GapsSection(Section):
     title = "Gap acceptance"
     tables = ("benchmark", *PAPER_TABLES)
     figures = ("splits", "calibration")
+
+    def frame(self, results: Results) -> pl.DataFrame:
+        """See :func:`giveway.gaps.frame.gap_frame`."""
+        return gap_frame(results.store)
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Mean, deviation, critical split and significance marks, see :func:`gap_table`."""
@@ -172,6 +177,7 @@ def compare_in(
         num_resamples=draws,
         seed=seed,
         changes=changes or {},
+        frame=GAPS.frame(results),
     )
 
 
