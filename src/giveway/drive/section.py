@@ -113,7 +113,7 @@ class DriveSection(Section):
             blocks=summary_blocks(summary),
             facts=summary_facts(summary),
             cells=CELLS,
-            replays=[key for key in worst_first(self.frame(results)) if key[:SHORT_KEY] in logs],
+            replays=[key for key in worst_first(results.frame()) if key[:SHORT_KEY] in logs],
             order="drives, collisions first",
         )
 

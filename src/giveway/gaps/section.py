@@ -63,7 +63,7 @@ class GapsSection(Section):
 
     def overview(self, results: Results, limits: PageLimits) -> Overview:
         """Leaders and the figure of the papers; a leaderboard per metric and time, drop reasons, learning curves."""
-        frame = self.frame(results)
+        frame = results.frame()
         if frame.is_empty():
             return Overview(blocks=(Paragraph(text="No cell is finished yet."),))
         pages, notes = boards.board_pages(frame, real_datasets=_real_datasets(frame))

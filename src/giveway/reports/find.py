@@ -146,6 +146,7 @@ def find_results(folder: Path, *, without: Path | None = None) -> list[Path]:
 
 
 def _part(results: Results, id: str, limits: PageLimits) -> Part:
+    results = results.frozen()
     return Part(id=id, kind=results.kind, pages=tuple(results.pages(limits)), cites=tuple(results.cites()))
 
 

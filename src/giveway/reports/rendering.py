@@ -82,6 +82,12 @@ def table_html(table: Table) -> str:
     return str(_environment(False).get_template("blocks.html").module.figure(table)).strip() + "\n"  # type: ignore[attr-defined]
 
 
+def blocks_html(blocks: Iterable[Block]) -> Markup:
+    """Blocks that need no script, as a part of another page."""
+    block = _environment(False).get_template("blocks.html").module.block  # type: ignore[attr-defined]
+    return Markup("\n").join(block(b, number, order=False) for number, b in enumerate(blocks))
+
+
 def scripts_of(blocks: Iterable[Block]) -> list[str]:
     """Scripts that a page with these blocks loads, in order."""
     needed = ["site.js"]

@@ -46,6 +46,8 @@ class Results:
         self.kind = kind
         self.options: Mapping[str, Any] = dict(options or {})
         self._store = store
+        self._is_frozen = False
+        self._read: pl.DataFrame | None = None
         self._section: Section = SECTIONS.get(kind)
 
     @staticmethod
@@ -117,7 +119,15 @@ class Results:
         Raises:
             EmptySelectionError: naming the filter that left nothing, and the values there are.
         """
-        return selected(self._section.frame(self), filters)
+        if self._is_frozen and self._read is None:
+            self._read = self._section.frame(self)
+        return selected(self._section.frame(self) if self._read is None else self._read, filters)
+
+    def frozen(self) -> Results:
+        """The same results, whose measurements are read once: cells that are finished later do not appear in them."""
+        copy = Results(self.place, self.kind, store=self._store, options=self.options)
+        copy._is_frozen = True
+        return copy
 
     def samples(self, **filters: Any) -> pl.DataFrame:
         """Values per sample, per track point or per rating, with the parameters of their cell; filters as above."""
@@ -161,7 +171,7 @@ class Results:
 
     def pages(self, limits: PageLimits | None = None) -> Iterator[Page]:
         """Pages of a report about these results, see :mod:`giveway.reports.content`."""
-        return self._section.pages(self, limits or PageLimits())
+        return self._section.pages(self if self._is_frozen else self.frozen(), limits or PageLimits())
 
     def cites(self) -> Iterable[str]:
         """Components to cite, as ``kind:name``."""

@@ -146,7 +146,7 @@ class Section:
 
     def cites(self, results: Results) -> Iterable[str]:
         """Components to cite: ``"dataset:round"``, ``"model:LR_1D"``, ``"metric:auc"``."""
-        frame = self.frame(results)
+        frame = results.frame()
         yield f"command:{self.kind}"
         for column, kind in CITED:
             if column in frame.columns:

@@ -19,15 +19,17 @@ from giveway.reports.browsing import script, table_data
 from giveway.reports.charts import stacked_bars
 from giveway.reports.content import Block, Browser, Chart, Facts, Files, Page, Paragraph
 from giveway.reports.rendering import single_page
-from giveway.reports.table import number
+from giveway.reports.table import entry, number, table_of
 from giveway.study.analysis import Analysis
 from giveway.study.export import count_table, long_answers
 from giveway.study.manifest import CLIP_FOLDER
+from giveway.study.monitor import Overview
 from giveway.study.report import (
     agreement_table,
     conditions_table,
     differences_table,
     exclusions_table,
+    kappa_table,
     parts_of,
     said_first,
 )
@@ -108,6 +110,28 @@ def analysis_blocks(study: Study, analysis: Analysis) -> list[Block]:
             blocks.append(replace(differences_table(results), title=""))
         blocks.append(replace(agreement_table(results), title=""))
     return [*blocks, Paragraph(text=METHODS)]
+
+
+def live_blocks(study: Study, seen: Overview) -> dict[str, list[Block]]:
+    """Progress, agreement and ratings per clip while a study runs, for the researcher's page."""
+    options = list(study.design.options)
+    steps = table_of("", (*seen.by_step, "answers"), [[*map(entry, seen.by_step.values()), entry(seen.answers)]])
+    progress: list[Block] = [steps]
+    if seen.unfinished:
+        given = ", ".join(f"{people} after {count}" for count, people in seen.unfinished)
+        progress.append(Paragraph(text=f"Started and not finished, by answers given: {given}."))
+    agreement: list[Block] = [Paragraph(text="No clip has two ratings yet.")]
+    if seen.agreement is not None:
+        note = "Agreement is not evidence of realism. All raters so far, before exclusions."
+        agreement = [replace(kappa_table([("all clips", seen.agreement)]), title=""), Paragraph(text=note)]
+    names = [f"{d.clip[:8]} {d.condition}" for d in seen.distributions]
+    rows = ([entry(n), *map(entry, d.counts)] for n, d in zip(names, seen.distributions, strict=True))
+    bars = stacked_bars(names, options, [d.counts for d in seen.distributions], what="Ratings per clip", ordered=True)
+    return {
+        "progress": progress,
+        "agreement": agreement,
+        "clips": [Chart(title="", svg=bars), table_of("", ("clip", *options), rows)],
+    }
 
 
 def rater_blocks(analysis: Analysis) -> tuple[Block, ...]:

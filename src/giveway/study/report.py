@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from giveway.core.origins import banner
 from giveway.reports.table import Block, Column, Entry, Table, entry
@@ -88,25 +89,31 @@ def differences_table(results: Results) -> Table:
 
 
 def agreement_table(results: Results) -> Table:
+    """Agreement over all clips and without those whose motion is broken, and of raters with themselves."""
+    found = (("all clips", results.agreement), ("without broken", results.agreement_without_anchors))
+    table = kappa_table([(title, summary) for title, summary in found if summary is not None])
+    if not results.repeats:
+        return table
+    same = f"{results.repeat_same:.2f} the same, mean shift {results.repeat_mean_shift:+.2f}"
+    row = (entry(f"{results.repeats} repeats"), entry(same), *[entry("")] * 5)
+    return replace(table, blocks=(replace(table.blocks[0], rows=(*table.blocks[0].rows, row)),))
+
+
+def kappa_table(found: Sequence[tuple[str, AgreementSummary]]) -> Table:
     """The main kappa first: corrected, or as printed for the printed form; the interval is of the corrected one."""
-    is_printed = results.agreement is not None and results.agreement.profile == "printed"
+    is_printed = bool(found) and found[0][1].profile == "printed"
 
     def ordered(corrected: Iterable[str], printed: str) -> list[str]:
         return [printed, *corrected] if is_printed else [*corrected, printed]
 
     rows: list[list[Entry]] = []
-    found = (("all clips", results.agreement), ("without broken", results.agreement_without_anchors))
-    known = [(title, summary) for title, summary in found if summary is not None]
-    for title, summary in known:
+    for title, summary in found:
         for interval in summary.intervals or (None,):
             corrected = (_number(summary.kappa_corrected), *_interval(interval))
             kappas = ordered(corrected, _number(summary.kappa_as_printed))
             rows.append([entry(text) for text in (title, *kappas, _number(summary.ac2), _number(summary.alpha))])
-    if results.repeats:
-        same = f"{results.repeat_same:.2f} the same, mean shift {results.repeat_mean_shift:+.2f}"
-        rows.append([entry(f"{results.repeats} repeats"), entry(same), *[entry("")] * 5])
     heads = ordered(("kappa corrected", "its 95 % interval", "over what"), "kappa as printed")
-    notes = tuple(f"{title}: {agreement_notes(summary)}" for title, summary in known)
+    notes = tuple(f"{title}: {agreement_notes(summary)}" for title, summary in found)
     return _table("agreement", ("agreement", *heads, "AC2", "alpha"), rows, notes=notes)
 
 
