@@ -189,7 +189,7 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
         (lambda out: gw.run_gaps(17, out), UsageError, "a specification is"),
         (lambda out: gw.run_drive(out=out, predictors=["constant_speed"]), UnknownNameError, "constant"),
         (lambda out: gw.run_drive(out=out, predictors=[]), ConfigError, "predictors"),
-        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "not a predictor"),
+        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "this is not a predictor"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], planner=3), UsageError, "not a planner"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], max_case=3), ConfigError, "did you mean 'max_cases'"),
         (lambda out: gw.find_failures(out, planner="idm", budgets=3), ConfigError, "did you mean 'budget'"),
