@@ -13,7 +13,7 @@ from giveway.core.errors import UnknownNameError
 from giveway.core.origins import banner
 from giveway.gaps.judgment import Judgment, metric_form
 from giveway.gaps.metric_table import MetricTable, Scores, Selection, select_results
-from giveway.gaps.naming import COGNITIVE, dataset_title, model_latex, order_datasets, order_models
+from giveway.gaps.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
 from giveway.gaps.published import published_value
 from giveway.gaps.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.metrics import METRICS, MetricInfo
@@ -160,7 +160,7 @@ def benchmark_table(
     )
     heads = (Column(head="Dataset", left=True), Column(head="Split", left=True))
     values = (
-        Column(head=f"{n} publ." if p else str(n), group=m, latex=model_latex(m))
+        Column(head=f"{n} publ." if p else str(n), group=model_title(m), latex=model_latex(m))
         for m in shown_models
         for n, p in columns
     )
