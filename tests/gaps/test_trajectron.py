@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from giveway.cli.main import app
 from giveway.core.errors import GivewayError
-from giveway.experiments import SerialExecutor, Store, collect
+from giveway.experiments import SerialExecutor, Store, collect, run
 from giveway.experiments.progress import SilentProgress
-from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.experiment import GAPS
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
-from giveway.predictors import MODELS
-from giveway.predictors.trajectron import predictor
+from giveway.predictors import PREDICTORS
+from giveway.predictors.trajectron import predictor, recipe
 from giveway.predictors.trajectron.config import SMALL
 
 TINY = "TPP_tiny_for_tests"
@@ -35,9 +35,9 @@ SPEC = {
 
 @pytest.fixture(scope="module", autouse=True)
 def tiny():
-    if TINY not in MODELS:
+    if TINY not in PREDICTORS:
         config = replace(SMALL, updates=3, num_modes=3, decoder_size=8, batch_size=10, validation_share=0.2)
-        MODELS.register(TINY, predictor.Trajectron(name=TINY, config=config))
+        PREDICTORS.register(TINY, recipe.Trajectron(name=TINY, config=config))
 
 
 @pytest.fixture
@@ -64,8 +64,8 @@ class Listener(SilentProgress):
 
 def compute(folder, root, progress=None, **changes):
     store = Store(folder, create=True)
-    planned = plan_run(spec_from({**SPEC, **changes}, where="test"), store, {"lgap": root})
-    return store, run_benchmark(planned, store, executor=SerialExecutor(), progress=progress)
+    spec = spec_from({**SPEC, **changes}, where="test")
+    return store, run(GAPS, spec, store.root, roots={"lgap": root}, engine=SerialExecutor(), progress=progress)
 
 
 def test_conditional_models_are_trained_once_per_split_and_class(lgap_root, tmp_path, trainings):
@@ -124,12 +124,9 @@ def test_a_specification_sets_how_networks_are_trained(lgap_root, tmp_path):
     errors = [entry["validation_ade_m"] for entry in curve]
     assert 3 < len(errors) < 40
     assert errors.index(min(errors)) == len(errors) - 3
-    plain = plan_run(
-        spec_from({**SPEC, "training": training, "conditional_paths": "CV_residual"}, where="test"),
-        store,
-        {"lgap": lgap_root},
-    )
-    assert not any("training" in cell.params for cell in plain.cells)
+    plain = spec_from({**SPEC, "training": training, "conditional_paths": "CV_residual"}, where="test")
+    cells = GAPS.cells(plain, GAPS.resolve(plain, {"lgap": lgap_root}, store.artifacts))
+    assert not any("training" in cell.settings for cell in cells)
     for bad, message in (
         ({"epoks": 3}, "epochs"),
         ({"epochs": "many"}, "wrong type"),
@@ -154,12 +151,12 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
         patch.setattr(predictor, "spoken", lambda tell: stop)
         with pytest.raises(Killed):
             compute(tmp_path / "killed", lgap_root, **one)
-    assert list((tmp_path / "killed" / "artifacts" / "unfinished").glob("*/trajectron.json"))
+    assert list((tmp_path / "killed" / "scratch").glob("*/*/trajectron.json"))
     epochs: list[int] = []
     monkeypatch.setattr(predictor, "spoken", lambda tell: lambda report, total: epochs.append(report.epoch))
     store, _ = compute(tmp_path / "killed", lgap_root, **one)
     assert epochs[0] == 3
-    assert not list((store.root / "artifacts" / "unfinished").iterdir())
+    assert not list((store.root / "scratch").iterdir())
     keys = [collect(s)["key"][0] for s in (whole, store)]
     assert whole.read(keys[0]) == store.read(keys[1])
 
@@ -167,11 +164,12 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
 def test_lines_of_workers_reach_whoever_watches(tmp_path):
     import time
 
-    from giveway.experiments.messages import Teller, listening
+    from giveway.experiments import Control
+    from giveway.experiments.messages import Messenger, listening
 
     listener = Listener()
-    with listening(tmp_path, listener):
-        Teller(tmp_path)("epoch 1/3, loss 2.00")
+    with listening(tmp_path, listener, Control()):
+        Messenger(tmp_path)("epoch 1/3, loss 2.00")
         deadline = time.monotonic() + 20
         while not listener.heard and time.monotonic() < deadline:
             time.sleep(0.05)

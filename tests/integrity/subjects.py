@@ -161,15 +161,15 @@ def cells(folder: Path) -> Generator[Subject]:
 @contextmanager
 def plans_and_runs(folder: Path) -> Generator[Subject]:
     """``store.json``, the plan, a run and a failure."""
-    from giveway.experiments import Cell, SerialExecutor, Store, run, status
+    from giveway.experiments import Cell, SerialExecutor, Store, compute, status
     from giveway.experiments.records import failure_of
 
     root = folder / "R"
-    run(
+    compute(
         [],
-        function="giveway.experiments.evaluation:load_function",
+        experiment="giveway.experiments.evaluation:load_function",
         store=root,
-        executor=SerialExecutor(),
+        engine=SerialExecutor(),
         spec={"a": [1, 2]},
     )
     Store(root).write_failure(failure_of(Cell(kind="x", params={"b": 1}), ValueError("no")))
@@ -194,8 +194,8 @@ def plans_and_runs(folder: Path) -> Generator[Subject]:
 def artifacts(folder: Path) -> Generator[Subject]:
     """Generated recordings, gaps and samples of a benchmark run; a cell is computed again from them."""
     import giveway.gaps.evaluate as evaluation
-    from giveway.experiments import SerialExecutor, Store
-    from giveway.gaps.benchmark import plan_run, run_benchmark
+    from giveway.experiments import SerialExecutor, run
+    from giveway.gaps.experiment import GAPS
     from giveway.gaps.spec import spec_from
 
     root = folder / "R"
@@ -215,8 +215,7 @@ def artifacts(folder: Path) -> Generator[Subject]:
 
     def compute() -> Path:
         getattr(evaluation, "_cached_samples").cache_clear()  # noqa: B009 - as a new process
-        store = Store(root, create=True)
-        summary = run_benchmark(plan_run(spec, store, {}), store, executor=SerialExecutor())
+        summary = run(GAPS, spec, root, engine=SerialExecutor())
         if not summary.ok:
             raise Named(str(summary.failures))
         (record,) = sorted((root / "cells").rglob("*.json"))
@@ -248,7 +247,7 @@ def drive_logs(folder: Path) -> Generator[Subject]:
     """A drive with predictions."""
     from giveway.drive.driving import drive_cases
     from giveway.drive.scenes import GivenScenes
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
     from giveway.sim.log_files import read_log, write_log
     from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
@@ -347,13 +346,13 @@ def checkpoints(folder: Path) -> Generator[Subject]:
 
     from giveway.generate.learning.policy import load_policy
     from giveway.generate.policies import shipped_file
+    from giveway.predictors.checkpoints import load_arrays, save_arrays
     from giveway.predictors.commotions.config import Configuration
     from giveway.predictors.commotions.fitting.journal import Entry, Journal
     from giveway.predictors.commotions.fitting.result import FittedParameters
     from giveway.predictors.commotions.parameters import PARAMETERS, Theta
-    from giveway.predictors.motion.gru import SHAPES, load_gru
-    from giveway.predictors.motion.gru_training import save_gru
-    from giveway.predictors.npz import load_arrays, save_arrays
+    from giveway.predictors.gru import SHAPES, GruPredictor
+    from giveway.predictors.gru_training import save_gru
 
     rng = np.random.default_rng(5)
     place = folder / "files"
@@ -390,7 +389,9 @@ def checkpoints(folder: Path) -> Generator[Subject]:
         found = entries()
         return whole if found == whole[: len(found)] else found  # a cut line is evaluated again
 
-    observe = _read_all(policy, lambda: load_gru(place / "gru.safetensors").fingerprint, arrays, parameters, journaled)
+    observe = _read_all(
+        policy, lambda: GruPredictor().load(place / "gru.safetensors").fingerprint, arrays, parameters, journaled
+    )
     yield Subject(
         name="checkpoints, policies, fitted models",
         folder=place,

@@ -191,7 +191,7 @@ def train_predictor(
     """Train a predictor on recordings and compare it with constant velocity; run again to resume."""
     from giveway.data import DATASETS
     from giveway.drive.training import TrainingRules, train_on_scenes
-    from giveway.predictors.motion.windows import TrainingOptions
+    from giveway.predictors.windows import TrainingOptions
 
     if out.suffix != ".safetensors":
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
