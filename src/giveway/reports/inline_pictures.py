@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import html
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.displays import facts_html
-from giveway.core.samples import GapSamples
 from giveway.core.tracks import AgentKind, Tracks
+
+if TYPE_CHECKING:
+    from giveway.core.samples import GapSamples
 
 SIDE_PX = 360.0
 """Longer side of the picture of tracks."""
