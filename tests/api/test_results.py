@@ -128,7 +128,8 @@ def test_values_describe_themselves_in_a_line(folder: Path, gaps: gw.Results) ->
     scene = next(iter(data))
     samples = gw.extract_gaps("lgap", folder / "recordings", n_input_max=2)
     assert repr(scene).startswith("Scene(lgap ") and repr(scene.tracks).startswith("Tracks(2 agents, ")
-    assert "<iframe" in scene._repr_html_() and "accepted" in samples._repr_html_()
+    assert "<iframe" in scene._repr_html_() and "<svg" in scene.tracks._repr_html_()
+    assert "accepted" in samples._repr_html_() and samples._repr_html_().count("<rect") == 24
     assert f"{samples.num_samples} samples" in repr(samples) and len(repr(scene)) < 200
     assert data.verify().ok and len(data) == len(data.recordings)
 
