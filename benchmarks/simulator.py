@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Car, Case, Role
 from giveway.predictors.motion.acceptance import accept
 from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
-from giveway.sim.cases import Car, Case, Role
 from giveway.sim.prepare import PreparedCase, prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import DrivenCar, scene_of

@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from giveway.components import register
+    from giveway.core.case import Case
     from giveway.core.errors import GivewayError
     from giveway.core.lanes import LaneMap
+    from giveway.core.log import DriveLog
     from giveway.core.samples import GapSamples
     from giveway.core.scene import Scene
     from giveway.core.tracks import AgentKind, Tracks
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from giveway.reports.results import Results
     from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
     from giveway.sim.case_sets import CaseSet
-    from giveway.sim.cases import Case
-    from giveway.sim.logs import DriveLog
     from giveway.stats.agreement_of import agreement
     from giveway.synth.opening import synthesize
 
@@ -100,8 +100,8 @@ _HOMES = {
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),
-    "sim.cases": ("Case",),
-    "sim.logs": ("DriveLog",),
+    "core.case": ("Case",),
+    "core.log": ("DriveLog",),
     "stats.agreement_of": ("agreement",),
     "serve.web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
 }

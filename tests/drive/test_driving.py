@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from giveway.core.case import Car, Role
 from giveway.core.errors import DataError, UsageError
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
@@ -18,7 +19,6 @@ from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
 from giveway.planning.protocol import Plan
 from giveway.predictors.motion import make_predictor
 from giveway.predictors.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
-from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 from giveway.testing.planners import situations

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from giveway.cli.main import run
+from giveway.core.case import Car, Role, Start
 from giveway.core.errors import DataError
 from giveway.sim.case_files import read_cases
-from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare
 from giveway.synth.protocol import synthesize
 from giveway.testing.drive_scenes import crossing_case, crossing_scene

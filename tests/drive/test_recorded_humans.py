@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giveway.cli.main import run
+from giveway.core.case import Car, Role, Start
 from giveway.drive.driving import Drive, drive_cases, humans
 from giveway.drive.scenes import GivenScenes
 from giveway.drive.scoring import challenge_inputs, score_log
@@ -20,7 +21,6 @@ from giveway.metrics.driving_challenge import AS_CODED, challenge_terms
 from giveway.planning import make_planner
 from giveway.predictors.motion import make_predictor
 from giveway.sim.arrays import PAST, Driver
-from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare, with_drivers
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from giveway.cli.main import run as command
-from giveway.sim.logs import DriveLog
+from giveway.core.log import DriveLog
 
 Lines = Iterator[tuple[str, str]]
 

@@ -15,7 +15,7 @@ from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.sim.cases import Case
+    from giveway.core.case import Case
 
 app = typer.Typer(
     help="Does a better prediction make a better drive?",

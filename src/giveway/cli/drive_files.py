@@ -16,7 +16,7 @@ from giveway.core.origins import banner
 from giveway.drive.roads import road_of
 
 if TYPE_CHECKING:
-    from giveway.sim.cases import Case
+    from giveway.core.case import Case
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from giveway.core.case import Case
 from giveway.core.errors import UsageError
 from giveway.drive.bundled import bundled_set
 from giveway.drive.scenes import RecordedScenes, SceneSource
 from giveway.sim.case_files import read_cases
-from giveway.sim.cases import Case
 
 
 def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -> tuple[Sequence[Case], SceneSource]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from giveway.core.case import Case
 from giveway.core.errors import ClusterError, PredictionError
 from giveway.drive.case_sets import open_cases
 from giveway.drive.driving import FailedDrive, drive_cases
@@ -20,7 +21,6 @@ from giveway.drive.scenes import SceneSource
 from giveway.experiments import Cell, CellContext, CellResult, Executor, Progress, RunSummary, Store, run
 from giveway.planning import make_planner
 from giveway.predictors.motion import make_predictor
-from giveway.sim.cases import Case
 
 FUNCTION = "giveway.drive.engine:evaluate"
 

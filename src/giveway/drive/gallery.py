@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import Case, Role
 from giveway.core.files import write_text
 from giveway.core.scene import Scene
-from giveway.sim.cases import Case, Role
 
 SIDE_PX, HALF_M = 260, 40.0
 COLORS = {Role.EGO: "#d55e00", Role.REACTIVE: "#0072b2", Role.IDM: "#56b4e9", Role.REPLAY: "#777777"}

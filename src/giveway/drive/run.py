@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from giveway.core.case import Case
 from giveway.core.errors import UsageError
 from giveway.drive.case_sets import open_cases
 from giveway.drive.engine import DriveOrder, drive_on
@@ -23,7 +24,6 @@ from giveway.predictors.motion import PREDICTOR_TRAINERS, make_predictor
 from giveway.predictors.motion.protocol import TrajectoryPredictor
 from giveway.reports.results import Results
 from giveway.sim.case_sets import CaseSet
-from giveway.sim.cases import Case
 
 MAX_THREADS = 64
 """Largest number of threads of the simulator."""

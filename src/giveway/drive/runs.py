@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Case
+from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, RowOrigin, banner, sorted_origins
 from giveway.core.sealed_files import write_document
 from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
@@ -22,9 +24,7 @@ from giveway.experiments.records import DamagedRecordError
 from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, ChallengeRules
 from giveway.planning.protocol import Planner
 from giveway.predictors.motion.protocol import TrajectoryPredictor
-from giveway.sim.cases import Case
 from giveway.sim.log_files import is_whole_log, read_log, write_log
-from giveway.sim.logs import DriveLog
 
 FUNCTION = "giveway.drive.runs:run_predictor"
 VERSIONS = {"drive": 2, "driving_metrics": 1}

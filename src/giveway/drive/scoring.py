@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Role
+from giveway.core.log import Collision, DriveLog
 from giveway.metrics.driving_challenge import ChallengeInputs, SpeedRecord, runs_of
 from giveway.metrics.driving_comfort import Comfort, comfort
 from giveway.metrics.driving_courtesy import CourtesyCost, courtesy_cost
@@ -16,9 +18,6 @@ from giveway.metrics.driving_open_loop import displacement_errors
 from giveway.metrics.driving_realism import Realism, features_of, realism
 from giveway.metrics.driving_safety import Closeness, closeness
 from giveway.predictors.motion.protocol import FUTURE_STEPS
-from giveway.sim.cases import Role
-from giveway.sim.collisions import Collision
-from giveway.sim.logs import DriveLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

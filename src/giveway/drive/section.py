@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UnknownNameError, UsageError
+from giveway.core.log import DriveLog
 from giveway.drive.results import TERMS
 from giveway.drive.runs import SUMMARY, log_folder
 from giveway.experiments import Cell
@@ -18,7 +19,6 @@ from giveway.reports.plain_table import Block, Column, PlainTable, value
 from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.log_files import read_log
-from giveway.sim.logs import DriveLog
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.case import TICK_S
 from giveway.core.errors import EmptySelectionError
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
@@ -25,7 +26,6 @@ from giveway.predictors.motion.protocol import (
     constant_velocity_states,
 )
 from giveway.predictors.motion.windows import MotionWindows, TrainingOptions
-from giveway.sim.cases import TICK_S
 from giveway.sim.prepare import resample
 
 HELD_OUT = 10

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from giveway.core.case import Role
 from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
+from giveway.core.log import Collision, DriveLog, LogEvent, LoggedPredictions, Region
 from giveway.core.origins import RowOrigin
 from giveway.core.sealed_files import write_document
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
-from giveway.sim.cases import Role
-from giveway.sim.collisions import Collision, Region
-from giveway.sim.logs import DriveLog, LogEvent, LoggedPredictions
 
 FORMAT = "giveway-drive-log"
 VERSION = 1

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from giveway.core.case import Case, Role
 from giveway.core.checked import read_bytes
 from giveway.core.lanes import LaneMap
+from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
-from giveway.sim.cases import Case, Role
 from giveway.sim.log_files import FORMAT, LOG_BYTES, logs_below, read_log
-from giveway.sim.logs import DriveLog
 
 RoadOf = Callable[[Case], LaneMap | None]
 SceneReader = Callable[[], Iterator[Scene]]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from giveway.core.case import Case
 from giveway.core.errors import DatasetLayoutError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin
@@ -16,7 +17,6 @@ from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Dataset, Recording
 from giveway.roads.lanelet2 import read_lanelet2
-from giveway.sim.cases import Case
 from giveway.study.log_sources import UNKNOWN_ORIGIN, RoadOf, drive_logs, recorded_readers, simulated_readers
 
 UNKNOWN_CONDITION = "reference"

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from giveway.core.log import DriveLog
 from giveway.drive.driving import Drive, drive_cases
 from giveway.planning.builtin import DefaultPlanner
 from giveway.predictors.motion import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.sim.log_files import read_log
-from giveway.sim.logs import DriveLog
 from serve.rpc.conftest import SOURCE, Served, both_ways, short_case
 
 Serve = Callable[..., Served]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Case
 from giveway.predictors.motion.acceptance import stack_rows
 from giveway.predictors.motion.protocol import (
     FUTURE_STEPS,
@@ -17,7 +18,6 @@ from giveway.predictors.motion.protocol import (
 )
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.wire import Request, request_of, track_ids
-from giveway.sim.cases import Case
 
 
 class RemotePredictor:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Case
 from giveway.core.files import write_text
 from giveway.drive.runs import DriveRun, run_predictor, write_summary
 from giveway.drive.scenes import SceneSource
@@ -22,7 +23,6 @@ from giveway.planning.protocol import Planner
 from giveway.serve.rpc.exchange import Exchange, Tally
 from giveway.serve.rpc.remote import RemotePredictor
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
-from giveway.sim.cases import Case
 
 GOODBYE_S = 5.0
 """How long a client may take to answer 233."""
