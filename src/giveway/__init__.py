@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from giveway.gaps.run import extract_gaps, run_gaps
     from giveway.generate.run import find_failures
     from giveway.generate.train import train_traffic
+    from giveway.metrics.metric import metric
     from giveway.planning.base import Planner
     from giveway.reports.results import Results
     from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
@@ -73,6 +74,7 @@ __all__ = [
     "datasets",
     "extract_gaps",
     "find_failures",
+    "metric",
     "open_dataset",
     "register",
     "report",
@@ -96,6 +98,7 @@ _HOMES = {
     "gaps.run": ("extract_gaps", "run_gaps"),
     "generate.run": ("find_failures",),
     "generate.train": ("train_traffic",),
+    "metrics.metric": ("metric",),
     "planning.base": ("Planner",),
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),

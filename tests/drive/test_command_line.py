@@ -61,8 +61,8 @@ def test_score_gives_the_same_numbers_as_run(capsys, finished):
 
 def test_score_knows_the_variants_and_refuses_others(capsys, finished):
     coded = json.loads(call(capsys, "score", str(finished / "logs/echo"), "--metric", "as_coded", "--json").out)
-    assert coded["metric"] == "as_coded"
-    assert "as_coded" in call(capsys, "score", str(finished), "--metric", "as_code", code=2).err
+    assert coded["metric"] == "challenge_coded"
+    assert "challenge_coded" in call(capsys, "score", str(finished), "--metric", "challenge_code", code=2).err
 
 
 def test_legacy_logs_are_scored_with_the_keys_of_the_evaluator(capsys, tmp_path):

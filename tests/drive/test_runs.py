@@ -12,11 +12,11 @@ import pytest
 
 from giveway.cli.main import run as command
 from giveway.core.errors import DataError, FileFormatError
-from giveway.drive.results import as_json
 from giveway.drive.runs import run_predictor, summary_document
 from giveway.drive.scenes import GivenScenes
 from giveway.drive.section import leaderboard
 from giveway.drive.stored import stored_runs
+from giveway.drive.summary import as_json
 from giveway.experiments import SerialExecutor
 from giveway.planning import make_planner
 from giveway.predictors.motion import make_predictor
@@ -93,21 +93,21 @@ def test_scoring_part_of_a_run_leaves_the_failures_of_the_rest_alone(tmp_path: P
     drive(tmp_path, "b")
     (log,) = (tmp_path / "logs" / "fragile").glob("a-*")
     (run,) = stored_runs(log)
-    assert [entry.case_id for entry in run.inputs] == ["a"]
+    assert [entry.case_id for entry in run.terms] == ["a"]
 
 
 def test_a_case_that_failed_and_was_driven_later_counts_once(tmp_path: Path) -> None:
     drive(tmp_path, "b", cases=[replace(case, tracks_sha256="e" * 64) for case in CASES])
     drive(tmp_path)
     (run,) = stored_runs(tmp_path)
-    assert [(entry.case_id, entry.failed) for entry in run.inputs] == [(name, "") for name in "abcd"]
+    assert [(entry.case_id, entry.failed) for entry in run.terms] == [(name, "") for name in "abcd"]
 
 
 def test_drives_of_two_planners_seeds_or_checkpoints_are_scored_apart(tmp_path: Path) -> None:
     for options in ({}, {"planner": "idm"}, {"seed": 1}, {"variant": "5a17"}):
         drive(tmp_path, **options)
     runs = stored_runs(tmp_path)
-    assert [len(run.inputs) for run in runs] == [4] * 4
+    assert [len(run.terms) for run in runs] == [4] * 4
     assert sorted(run.name for run in runs) == [
         "fragile (planner default, seed 0)",
         "fragile (planner default, seed 1)",

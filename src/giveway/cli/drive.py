@@ -46,9 +46,7 @@ def run(
         "default", "--planner", help="default, idm, constant_speed, replay, or package.module:Class."
     ),
     checkpoint: Path | None = typer.Option(None, "--checkpoint", help="For predictors that were trained."),
-    metric: str = typer.Option(
-        "default", "--metric", help="Variant of the challenge metric: default, as_coded, as_documented."
-    ),
+    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
     limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     workers: int | None = typer.Option(

@@ -24,29 +24,29 @@ AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 def score(
     folder: Path = typer.Argument(..., help="Run folder of giveway drive run, or a published run of the challenge."),
     form: str = typer.Option("native", "--format", help="native, or legacy for the challenge's text logs."),
-    metric: str = typer.Option("default", "--metric", help="default, as_coded or as_documented."),
+    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
     seed: int = typer.Option(0, "--seed", help="Of the resampling."),
     as_json: bool = AS_JSON,
 ) -> None:
     """Score logs again, without driving."""
-    from giveway.drive.results import as_json as plain
-    from giveway.drive.results import summarize
     from giveway.drive.stored import stored_runs
-    from giveway.metrics.driving_challenge import rules_called
+    from giveway.drive.summary import as_json as plain
+    from giveway.drive.summary import summarize
+    from giveway.metrics.challenge import challenge_terms, rules_called
     from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_run
 
     rules = rules_called(metric)
     results: list[dict[str, Any]]
     if form == "legacy":
-        inputs = [challenge_inputs_of_legacy(log) for log in read_legacy_run(folder)]
-        results = [plain(summarize(folder.name, inputs, rules, seed=seed))]
+        terms = [challenge_terms(challenge_inputs_of_legacy(log), rules) for log in read_legacy_run(folder)]
+        results = [plain(summarize(folder.name, terms, rules, seed=seed))]
     elif form == "native":
-        runs = stored_runs(folder)
+        runs = stored_runs(folder, rules)
         if not runs:
             raise EmptySelectionError("no drive logs below this folder", where=folder, hint="or try --format legacy")
         results = [
             {
-                **plain(summarize(run.name, run.inputs, rules, more=run.more, seed=seed)),
+                **plain(summarize(run.name, run.terms, rules, more=run.more, seed=seed)),
                 "run": asdict(run.identity),
                 "origin": list(run.origins),
             }

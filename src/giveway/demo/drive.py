@@ -10,7 +10,7 @@ from giveway.drive.bundled import bundled_set
 from giveway.drive.case_sets import open_cases
 from giveway.drive.replay import write_replay_page
 from giveway.drive.runs import run_predictor, write_summary
-from giveway.metrics.driving_challenge import rules_called
+from giveway.metrics.challenge import rules_called
 from giveway.planning import make_planner
 from giveway.predictors.motion import make_predictor
 from giveway.sim.log_files import logs_below, read_log
@@ -23,7 +23,7 @@ COLUMNS = ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score")
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / "drive" / "results"
     cases, source = open_cases(None, None, None)
-    planner, rules = make_planner("default"), rules_called("default")
+    planner, rules = make_planner("default"), rules_called("challenge")
     runs = [
         run_predictor(
             cases, source, predictor=make_predictor(name, None), planner=planner, out=folder, rules=rules, seed=seed

@@ -17,7 +17,7 @@ from giveway.drive.runs import DriveRun, run_predictor, score_drives, write_summ
 from giveway.drive.scenes import RecordedScenes, SceneSource
 from giveway.experiments import Executor, Progress
 from giveway.experiments.specs import SpecLike, validated, values_of
-from giveway.metrics.driving_challenge import rules_called
+from giveway.metrics.challenge import rules_called
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
 from giveway.predictors.motion import PREDICTOR_TRAINERS, make_predictor
@@ -38,7 +38,7 @@ class DriveSpec(BaseModel):
         planner: registered name, import path, or an object with ``info`` and ``plan``.
         cases: case file or folder, or a :class:`giveway.sim.case_sets.CaseSet`; the bundled set if None.
         data: folder with the recordings of the cases.
-        metric: variant of the challenge metric: ``default``, ``as_coded`` or ``as_documented``.
+        metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_documented``.
         max_cases: drive at most this many cases, in file order.
         seed: root of all random streams.
         checkpoint: file for trained predictors that are named without one.
@@ -53,7 +53,7 @@ class DriveSpec(BaseModel):
     planner: Any = "lattice"
     cases: Path | CaseSet | None = None
     data: Path | None = None
-    metric: str = "default"
+    metric: str = "challenge"
     max_cases: int | None = Field(default=None, ge=1)
     seed: int = 0
     checkpoint: Path | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, RowOrigin, banner, sorted_origins
 from giveway.core.sealed_files import write_document
 from giveway.drive.driving import BATCH, Drive, FailedDrive, drive_cases, humans, run_meta
-from giveway.drive.results import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import SceneSource
-from giveway.drive.scoring import DriveScore, challenge_inputs, details, failed_inputs, score_log
+from giveway.drive.summary import Scored, as_json, compare, open_against_closed_loop, summarize
 from giveway.experiments import Cell, CellResult, FailedCell, Measurement, Progress, SilentProgress, Store, content_key
 from giveway.experiments.records import DamagedRecordError
-from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, ChallengeRules
+from giveway.metrics import measure_log
+from giveway.metrics.challenge import DEFAULT, ChallengeRules, ChallengeTerms, failed_terms
+from giveway.metrics.challenge_logs import terms_of
 from giveway.planning.protocol import Planner
 from giveway.predictors.motion.protocol import TrajectoryPredictor
 from giveway.sim.log_files import is_whole_log, read_log, write_log
@@ -214,12 +215,10 @@ def keep_log(out: Path, cell: Cell, log: DriveLog, *, keep_predictions: bool) ->
 
 def result_of(log: DriveLog) -> CellResult:
     """What the record of a drive keeps."""
-    score = score_log(log)
+    values = measure_log(log).values()
     return CellResult(
-        measurements=tuple(
-            Measurement(metric=name, value=value, num_samples=1) for name, value in score.measurements().items()
-        ),
-        info={"digest": log.digest, **details(score)},
+        measurements=tuple(Measurement.of(value) for value in values),
+        info={"digest": log.digest, "items": {value.metric: value.items for value in values if value.labels}},
     )
 
 
@@ -257,8 +256,8 @@ def score_drives(
     """
     store = Store(out)
     cells = {case.id: cell_of(case, predictor, planner, seed, variant) for case in cases}
-    inputs: list[ChallengeInputs] = []
-    human_inputs: list[ChallengeInputs] = []
+    terms: list[ChallengeTerms] = []
+    human_terms: list[ChallengeTerms] = []
     more: list[dict[str, float]] = []
     fallbacks = predictions = 0
     replayed = _replayed([case for case in cases if case.id in failed], source)
@@ -266,23 +265,23 @@ def score_drives(
     for case in cases:
         if case.id in failed:
             drive = replayed[case.id]
-            inputs.append(failed_inputs(case.id, failed[case.id]))
+            terms.append(failed_terms(case.id, failed[case.id]))
             if isinstance(drive, FailedDrive):
-                human_inputs.append(failed_inputs(case.id, drive.reason))
+                human_terms.append(failed_terms(case.id, drive.reason))
             else:
-                human_inputs.append(challenge_inputs(humans(drive.log)))
+                human_terms.append(terms_of(humans(drive.log))[rules.name])
                 origins += reference_origins([drive.log])
             continue
         log = read_log(log_folder(out, cells[case.id]))
         origins += reference_origins([log])
-        inputs.append(challenge_inputs(log))
-        human_inputs.append(challenge_inputs(humans(log)))
+        terms.append(terms_of(log)[rules.name])
+        human_terms.append(terms_of(humans(log))[rules.name])
         values = {m.metric: m.value for m in store.read(cells[case.id].key).measurements}
         fallbacks += int(values.pop("fallbacks"))
         predictions += int(values.pop("predictions"))
         more.append(values)
-    scored = summarize(predictor.info.title, inputs, rules, more=more, seed=seed)
-    human = summarize(HUMANS, human_inputs, replace(rules, drop_failed=True), seed=seed)
+    scored = summarize(predictor.info.title, terms, rules, more=more, seed=seed)
+    human = summarize(HUMANS, human_terms, replace(rules, drop_failed=True), seed=seed)
     enough = len(cases) - len(failed) >= 2
     return DriveRun(
         scored=scored,
@@ -378,9 +377,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
     return value
-
-
-def scores_of(logs: Iterator[Path]) -> Iterator[DriveScore]:
-    """Scores of logs on disk."""
-    for folder in logs:
-        yield score_log(read_log(folder))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UnknownNameError, UsageError
 from giveway.core.log import DriveLog
-from giveway.drive.results import TERMS
 from giveway.drive.runs import SUMMARY, log_folder
+from giveway.drive.summary import TERMS
 from giveway.experiments import Cell
+from giveway.metrics import metrics_of
 from giveway.reports.difference import Difference
 from giveway.reports.plain_table import Block, Column, PlainTable, value
 from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
@@ -27,19 +28,8 @@ if TYPE_CHECKING:
 
 HEADS = {"S_eff": 8, "S_jer": 8, "S_vel": 8, "S_cou": 8, "Score": 9}
 """Terms of the challenge score and the width of their columns."""
-MORE = {
-    "gated": "gated_score",
-    "fault/case": "at_fault_collisions",
-    "TTC s": "min_ttc_s",
-    "PET s": "post_encroachment_s",
-    "comfort": "comfortable",
-    "delay s": "courtesy_delay_s",
-    "realism": "realism",
-    "ADE m": "ade_m",
-}
-"""Further means over cases that are printed; all of them are in the JSON document."""
 MORE_WIDTH = 11
-METRICS = {"challenge": "score"}
+SCORES = {"challenge": "score"}
 """Other names of the terms of the score."""
 
 
@@ -135,10 +125,14 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
             for row in rows
         ),
     )
+    more = [measure.info for measure in metrics_of("drive") if measure.info.heading]
     second = Block(
-        columns=(Column(head="", width=width), *(Column(head=head, width=MORE_WIDTH) for head in MORE)),
+        columns=(
+            Column(head="", width=width),
+            *(Column(head=info.heading, width=max(MORE_WIDTH, len(info.heading) + 1)) for info in more),
+        ),
         rows=tuple(
-            (value(row["name"]), *(value(row["means"].get(key)) for key in MORE.values()))
+            (value(row["name"]), *(value(row["means"].get(info.name)) for info in more))
             for row in document["predictors"]
         ),
     )
@@ -195,7 +189,7 @@ def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Di
         b: likewise.
         metric: ``score`` (or ``challenge``), ``s_eff``, ``s_jer``, ``s_vel`` or ``s_cou``.
     """
-    term = checked_name("metric", METRICS.get(metric, metric), TERMS)
+    term = checked_name("metric", SCORES.get(metric, metric), TERMS)
     document = summary_of(results.place)
     names = [_name(document, wanted) for wanted in (a, b)]
     sign, found = _pair(document, *names)
@@ -222,7 +216,7 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
-    term = checked_name("metric", METRICS.get(metric, metric), TERMS)
+    term = checked_name("metric", SCORES.get(metric, metric), TERMS)
     document = summary_of(results.place)
     rows = [*document["predictors"], document["humans"]]
     figure = Figure(figsize=(6.5, 1.2 + 0.4 * len(rows)), layout="constrained")

@@ -10,10 +10,11 @@ from typing import Any
 
 from giveway.core.errors import DataError
 from giveway.drive.runs import log_folder, parameters_key, reference_origins
-from giveway.drive.scoring import DriveScore, failed_inputs, score_log
 from giveway.experiments import Cell, FailedCell, Store
 from giveway.experiments.store import STORE_FILE
-from giveway.metrics.driving_challenge import ChallengeInputs
+from giveway.metrics import measure_log
+from giveway.metrics.challenge import DEFAULT, ChallengeRules, ChallengeTerms, failed_terms
+from giveway.metrics.challenge_logs import terms_of
 from giveway.sim.log_files import logs_below, read_log
 
 
@@ -52,19 +53,19 @@ class StoredRun:
     Attributes:
         name: the predictor; with whatever else is needed to tell the runs of a folder apart.
         identity: what its drives have in common.
-        inputs: of the challenge metric, one per case; failed ones last.
+        terms: of the challenge metric, one per case; failed ones last.
         more: further scalars per case that finished.
         origins: of the recordings that its cases were made from.
     """
 
     name: str
     identity: RunIdentity
-    inputs: tuple[ChallengeInputs, ...]
+    terms: tuple[ChallengeTerms, ...]
     more: tuple[Mapping[str, float], ...]
     origins: tuple[str, ...] = ()
 
 
-def stored_runs(folder: Path) -> list[StoredRun]:
+def stored_runs(folder: Path, rules: ChallengeRules = DEFAULT) -> list[StoredRun]:
     """All runs with logs or failed cases below a folder.
 
     Failures are those of the store the folder belongs to, or of stores below it. A failed case of which the same run
@@ -74,7 +75,7 @@ def stored_runs(folder: Path) -> list[StoredRun]:
         DataError: two logs of one case in one run.
         FileFormatError: a log that cannot be read.
     """
-    scores: dict[RunIdentity, dict[str, DriveScore]] = {}
+    scores: dict[RunIdentity, list[tuple[ChallengeTerms, dict[str, float]]]] = {}
     places: dict[tuple[RunIdentity, str], Path] = {}
     origins: dict[RunIdentity, dict[str, None]] = {}
     for place in logs_below(folder):
@@ -88,7 +89,8 @@ def stored_runs(folder: Path) -> list[StoredRun]:
                 hint="remove the one that is out of date",
             )
         places[run, case] = place
-        scores.setdefault(run, {})[case] = score_log(log)
+        values = {name: value.value for name, value in measure_log(log).items()}
+        scores.setdefault(run, []).append((terms_of(log)[rules.name], values))
         origins.setdefault(run, {}).update(dict.fromkeys(reference_origins([log])))
     failed: dict[RunIdentity, dict[str, str]] = {}
     for failure in _failures_below(folder.resolve()):
@@ -101,11 +103,11 @@ def stored_runs(folder: Path) -> list[StoredRun]:
         StoredRun(
             name=next(name for name in run.names() if counts[name] == 1),
             identity=run,
-            inputs=(
-                *(score.challenge for score in scores.get(run, {}).values()),
-                *(failed_inputs(case, reason) for case, reason in sorted(failed.get(run, {}).items())),
+            terms=(
+                *(terms for terms, _ in scores.get(run, [])),
+                *(failed_terms(case, reason) for case, reason in sorted(failed.get(run, {}).items())),
             ),
-            more=tuple(score.measurements() for score in scores.get(run, {}).values()),
+            more=tuple(values for _, values in scores.get(run, [])),
             origins=tuple(origins.get(run, {})),
         )
         for run in runs

@@ -15,7 +15,7 @@ from giveway.core.errors import EmptySelectionError
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.metrics.driving_open_loop import displacement_errors
+from giveway.metrics.prediction_errors import displacement_errors
 from giveway.predictors.motion import PREDICTOR_TRAINERS
 from giveway.predictors.motion.protocol import (
     FUTURE_STEPS,

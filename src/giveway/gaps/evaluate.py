@@ -177,7 +177,7 @@ def _measure(
     metrics = [METRICS.get(name) for name in cell.params["metrics"]]
     needs = {metric.info.needs for metric in metrics}
     given = _kind(prediction)
-    forms: dict[OutputKind, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
+    forms: dict[str, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
     paths: dict[str, PathSet | None] = dict.fromkeys(CLASSES)
     wants_paths = OutputKind.PATHS in needs and given != OutputKind.PATHS
     if wants_paths or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY):
@@ -266,6 +266,6 @@ def _per_sample(
         "accepted": test.truth.accepted,
         "p": to_probability(prediction, test.inputs.boundary).p,
     }
-    columns |= {value.metric: value.per_sample for value in values if value.per_sample is not None}
+    columns |= {value.metric: value.per_item for value in values if value.per_item is not None}
     columns |= more
     return pl.DataFrame(columns)

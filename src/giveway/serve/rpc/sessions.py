@@ -18,7 +18,7 @@ from giveway.core.files import write_text
 from giveway.drive.runs import DriveRun, run_predictor, write_summary
 from giveway.drive.scenes import SceneSource
 from giveway.experiments import Progress
-from giveway.metrics.driving_challenge import DEFAULT, ChallengeRules
+from giveway.metrics.challenge import DEFAULT, ChallengeRules
 from giveway.planning.protocol import Planner
 from giveway.serve.rpc.exchange import Exchange, Tally
 from giveway.serve.rpc.remote import RemotePredictor

@@ -12,16 +12,8 @@ import numpy as np
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
-from giveway.metrics.driving_challenge import (
-    WEIGHT_EFFICIENCY,
-    ChallengeInputs,
-    ChallengeRules,
-    ChallengeScore,
-    ChallengeTerms,
-    challenge_score,
-    challenge_terms,
-    with_worst_values,
-)
+from giveway.metrics.challenge import ChallengeRules, ChallengeTerms, score_of
+from giveway.metrics.challenge_score import ChallengeScore, challenge_score, with_worst_values
 from giveway.stats.bootstrap import Interval, bootstrap, paired_bootstrap
 from giveway.stats.ranks import RankAgreement, rank_agreement
 
@@ -54,7 +46,7 @@ class Scored:
 
 def summarize(
     name: str,
-    inputs: Sequence[ChallengeInputs],
+    terms: Sequence[ChallengeTerms],
     rules: ChallengeRules,
     *,
     more: Sequence[Mapping[str, float]] = (),
@@ -64,14 +56,13 @@ def summarize(
 
     Args:
         name: of the predictor.
-        inputs: one per case, failed ones included.
+        terms: one per case under these rules, failed ones included.
         rules: variant of the challenge metric.
         more: further scalars per case that finished.
         seed: of the resampling.
     """
-    if not inputs:
+    if not terms:
         raise UsageError("nothing to score", found="no cases")
-    terms = tuple(challenge_terms(entry, rules) for entry in inputs)
     table = term_table(terms, rules)
     intervals: dict[str, Interval] = {}
     if len(table) >= 2:
@@ -81,7 +72,7 @@ def summarize(
     return Scored(
         name=name,
         rules=rules,
-        terms=terms,
+        terms=tuple(terms),
         score=challenge_score(terms, rules),
         intervals=intervals,
         means=_means(more),
@@ -91,7 +82,7 @@ def summarize(
 def term_table(terms: Sequence[ChallengeTerms], rules: ChallengeRules) -> FloatArray:
     """(cases, 4) efficiency, jerk, velocity, courtesy; failed runs scored worst or left out, as the rules say."""
     counted = [t for t in terms if not t.failed] if rules.drop_failed else with_worst_values(terms)
-    return np.array([[t.efficiency, t.jerk, t.velocity, t.courtesy] for t in counted]).reshape(-1, 4)
+    return np.array([t.four for t in counted]).reshape(-1, 4)
 
 
 def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interval]:
@@ -113,14 +104,7 @@ def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interv
         for a, b in zip(first.terms, second.terms, strict=True)
     ]
     one, two = (
-        np.array(
-            [
-                [t.efficiency, t.jerk, t.velocity, t.courtesy]
-                for t, k in zip(with_worst_values(s.terms), keep, strict=True)
-                if k
-            ]
-        )
-        for s in (first, second)
+        np.array([t.four for t, k in zip(with_worst_values(s.terms), keep, strict=True) if k]) for s in (first, second)
     )
     if len(one) < 2:
         raise UsageError("a paired interval needs at least two cases", found=len(one))
@@ -201,7 +185,7 @@ def as_json(scored: Scored) -> dict[str, Any]:
 def _mean_of(table: FloatArray, column: int) -> Any:
     """Statistic of resampled rows: the mean of a term, or the score of all four means."""
     efficiency, costs = table[:, 0], table[:, 1:].sum(axis=1)
-    values = table[:, column] if column < 4 else WEIGHT_EFFICIENCY * efficiency - costs
+    values = table[:, column] if column < 4 else score_of(efficiency, costs)
 
     def mean(index: IntArray) -> float:
         return float(values[index].sum()) / index.size
@@ -210,7 +194,7 @@ def _mean_of(table: FloatArray, column: int) -> Any:
         return _nanmean(values[index])
 
     def score(index: IntArray) -> float:
-        return WEIGHT_EFFICIENCY * _nanmean(efficiency[index]) - float(costs[index].mean())
+        return score_of(_nanmean(efficiency[index]), float(costs[index].mean()))
 
     if not np.isnan(values).any():
         return mean
