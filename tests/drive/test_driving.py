@@ -260,11 +260,16 @@ def test_cases_without_recordings_say_what_to_do(tmp_path):
         GivenScenes({}).scene_of(crossing_case())
 
 
-def test_runs_over_other_cases_cannot_be_compared(bundled):
+def two_of(scored):
+    return replace(scored, terms=scored.terms[:3])
+
+
+def test_runs_over_other_cases_are_compared_over_the_shared_ones(bundled):
     logs = logs_of(bundled[0][:4], bundled[1], "echo")
     one, two = (summarize("x", [terms_of(log)["challenge"] for log in part], DEFAULT) for part in (logs, logs[:3]))
-    with pytest.raises(UsageError, match="same cases"):
-        compare(one, two)
+    assert compare(one, two) == compare(two_of(one), two)
+    with pytest.raises(UsageError, match="at least two cases"):
+        compare(one, summarize("y", [replace(t, case_id=f"other {t.case_id}") for t in one.terms], DEFAULT))
 
 
 def test_rank_agreement_needs_three_predictors(bundled):

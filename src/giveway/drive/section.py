@@ -8,16 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UnknownNameError, UsageError
+import polars as pl
+
+from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
 from giveway.core.log import DriveLog
-from giveway.drive.runs import SUMMARY, log_folder
+from giveway.drive.document import document_of
+from giveway.drive.experiment import RECORDED
 from giveway.drive.summary import TERMS
-from giveway.experiments import Cell
+from giveway.experiments import Cell, Store
 from giveway.metrics import metrics_of
 from giveway.reports.difference import Difference
 from giveway.reports.plain_table import Block, Column, PlainTable, value
 from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
+from giveway.sim.case_files import case_from
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.log_files import read_log
 
@@ -34,17 +37,17 @@ SCORES = {"challenge": "score"}
 
 
 class DriveSection(Section):
-    """Tables ``leaderboard`` and ``cases``, figure ``scores``."""
+    """Tables ``leaderboard``, ``cases`` and ``measures``, figure ``scores``."""
 
     kind = "drive"
     title = "Closed loop"
-    tables = ("leaderboard", "cases")
+    tables = ("leaderboard", "cases", "measures")
     figures = ("scores",)
 
     def table(self, results: Results, name: str, **choices: Any) -> Shown:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
-        chosen = checked_name("table", name, self.tables)
-        return with_choices(_leaderboard if chosen == "leaderboard" else cases_table, choices, results)
+        made = {"leaderboard": leaderboard_of, "cases": cases_table, "measures": measures_table}
+        return with_choices(made[checked_name("table", name, self.tables)], choices, results)
 
     def figure(self, results: Results, name: str, **choices: Any) -> Figure:
         """See :func:`scores_figure`."""
@@ -69,43 +72,34 @@ class DriveSection(Section):
                 found=", ".join(_label(cell) for cell in keys[:4]) + (" and others" if len(keys) > 4 else ""),
                 hint="give case=... and predictor=..., or first=True",
             )
-        return read_log(log_folder(results.place, keys[0]))
+        return read_log(results.store.attachments(keys[0].key))
 
     def cases(self, results: Results, **filters: Any) -> CaseSet:
         """The cases that were driven, each once."""
         found = {cell.params["case"]: cell for cell in _keys(results, filters)}
-        logs = (read_log(log_folder(results.place, cell)) for _, cell in sorted(found.items()))
-        return CaseSet(cases=tuple(log.case for log in logs))
+        driven = [case_from(cell.settings["case"], cell.label()) for _, cell in sorted(found.items())]
+        return CaseSet(cases=tuple(driven))
 
     def origin(self, results: Results) -> str:
         """Whether the reference traffic was recorded."""
         try:
-            return str(summary_of(results.place)["banner"])
-        except (EmptySelectionError, StoreError):
+            return str(summary_of(results.store)["banner"])
+        except EmptySelectionError:
             return ""
 
 
-def summary_of(folder: Path) -> dict[str, Any]:
-    """The summary that the last run into a folder has written.
+def summary_of(store: Store | Path, metric: str | None = None) -> dict[str, Any]:
+    """The summary of all drives in a store, see :func:`giveway.drive.document.document_of`.
 
     Raises:
-        EmptySelectionError: no run has finished yet.
-        StoreError: it is damaged.
+        EmptySelectionError: nothing has been driven yet.
     """
-    file = folder / SUMMARY
-    if not file.is_file():
-        raise EmptySelectionError(
-            "no run into this folder has finished yet", where=folder, hint="start the same run again to go on"
-        )
-    expect = Expect(
-        error=StoreError, what="the summary of the drives", hint="start the same run again: it drives nothing"
-    )
-    return read_sealed(file, expect=expect).document
+    return document_of(store if isinstance(store, Store) else Store(store), metric)
 
 
 def leaderboard(document: Mapping[str, Any]) -> PlainTable:
     """The table that ``giveway drive run`` prints, from its JSON document."""
-    planner, rows = document["planner"], [*document["predictors"], document["humans"]]
+    planner, rows = document["planner"], _shown(document)
     heads = {"n_col": 6, "fault": 6, **HEADS}
     width = max(len(row["name"]) for row in rows) + 2
     first = Block(
@@ -120,7 +114,7 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
                 value(row["n_col"]),
                 value(row["n_col_at_fault"]),
                 *(value(row[head.lower()]) for head in HEADS),
-                value(_end(row)),
+                value(_end(row, rows[0]["cases"])),
             )
             for row in rows
         ),
@@ -143,23 +137,32 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
     )
 
 
-def _leaderboard(results: Results) -> PlainTable:
-    """The leaderboard of the last run, and which predictors of earlier runs it leaves out."""
-    document = summary_of(results.place)
-    made = leaderboard(document)
-    shown = {row.get("predictor") for row in document["predictors"]}
-    others = sorted({str(name) for name in DRIVE.frame(results)["predictor"].unique()} - shown)
-    if None in shown or not others:
-        return made
-    note = f"not shown: {', '.join(others)} of earlier runs; run all predictors together to compare them"
-    return replace(made, notes=(*made.notes, note))
+def leaderboard_of(results: Results, *, metric: str | None = None) -> PlainTable:
+    """Scores of all predictors in a store beside those of the recorded drivers, and how many drives are missing."""
+    made = leaderboard(summary_of(results.store, metric))
+    missing = results.status.missing
+    note = f"{missing} drives are missing: start the same run again to go on"
+    return replace(made, notes=(*made.notes, note)) if missing else made
+
+
+def measures_table(results: Results) -> PlainTable:
+    """The mean of every registered metric over the cases in which it is defined, one line per metric."""
+    rows = summary_of(results.store)["predictors"]
+    infos = [measure.info for measure in metrics_of("drive")]
+    lines = tuple(
+        (value(info.title.replace("$", "")), value(info.unit), *(value(row["means"].get(info.name)) for row in rows))
+        for info in infos
+        if any(row["means"].get(info.name) is not None for row in rows)
+    )
+    columns = (Column(head="metric"), Column(head="unit"), *(Column(head=row["name"]) for row in rows))
+    return PlainTable(title="All measures", blocks=(Block(columns=columns, rows=lines),))
 
 
 def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable:
     """Terms of the challenge score of every case, one block per predictor."""
     terms = ("efficiency", "jerk", "velocity", "courtesy")
     columns = (Column(head="case"), Column(head="collided"), Column(head="at fault"), *map(_column, terms))
-    rows = summary_of(results.place)["predictors"]
+    rows = summary_of(results.store)["predictors"]
     shown = rows if predictor is None else [_row(rows, predictor)]
     blocks = tuple(
         Block(
@@ -181,7 +184,7 @@ def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable
 
 
 def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Difference:
-    """A minus B with a paired bootstrap interval over cases, as the last run has computed it.
+    """A minus B with a paired bootstrap interval over the cases that both have driven.
 
     Args:
         results: of a drive run.
@@ -190,7 +193,7 @@ def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Di
         metric: ``score`` (or ``challenge``), ``s_eff``, ``s_jer``, ``s_vel`` or ``s_cou``.
     """
     term = checked_name("metric", SCORES.get(metric, metric), TERMS)
-    document = summary_of(results.place)
+    document = summary_of(results.store)
     names = [_name(document, wanted) for wanted in (a, b)]
     sign, found = _pair(document, *names)
     if not found:
@@ -217,8 +220,8 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
     except ImportError as error:
         raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
     term = checked_name("metric", SCORES.get(metric, metric), TERMS)
-    document = summary_of(results.place)
-    rows = [*document["predictors"], document["humans"]]
+    document = summary_of(results.store)
+    rows = _shown(document)
     figure = Figure(figsize=(6.5, 1.2 + 0.4 * len(rows)), layout="constrained")
     axes: Any = figure.add_subplot()
     for place, row in enumerate(reversed(rows)):
@@ -233,11 +236,16 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
     return figure
 
 
+def _shown(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the predictors, and of the recorded drivers."""
+    return [*document["predictors"], *([] if document["humans"] is None else [document["humans"]])]
+
+
 def _keys(results: Results, filters: Mapping[str, Any]) -> list[Cell]:
     """Cells that the filters leave, in order of case and predictor."""
     frame = DRIVE.frame(results).unique(subset="key", maintain_order=True)
     left = selected(frame, {name: v for name, v in filters.items() if name != "first"})
-    ordered = left.sort("case", "predictor", "key")["key"].to_list()
+    ordered = left.sort("case", pl.col("predictor") == RECORDED, "predictor", "key")["key"].to_list()
     return [Cell.from_json(results.store.read_record(key)["cell"]) for key in ordered]
 
 
@@ -251,8 +259,9 @@ def _column(head: str) -> Column:
 
 def _name(document: Mapping[str, Any], wanted: str) -> str:
     """How the summary calls a predictor, or the recorded drivers."""
-    if wanted in ("recorded", document["humans"]["name"]):
-        return str(document["humans"]["name"])
+    humans = document["humans"]
+    if humans is not None and wanted in (RECORDED, humans["name"]):
+        return str(humans["name"])
     return str(_row(document["predictors"], wanted)["name"])
 
 
@@ -260,14 +269,14 @@ def _row(rows: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
     found = [row for row in rows if wanted in (row["name"], row.get("predictor"))]
     if not found:
         raise UnknownNameError(
-            "predictor of the last run", wanted, [row.get("predictor") or row["name"] for row in rows]
+            "predictor of these drives", wanted, [row.get("predictor") or row["name"] for row in rows]
         )
     return found[0]
 
 
 def _pair(document: Mapping[str, Any], a: str, b: str) -> tuple[int, Mapping[str, Any]]:
     """The intervals of a pair, and -1 if they are those of B minus A."""
-    humans = document["humans"]["name"]
+    humans = (document["humans"] or {}).get("name")
     against = {row["name"]: row["against_humans"] for row in document["predictors"]}
     for sign, first, second in ((1, a, b), (-1, b, a)):
         if second == humans:
@@ -277,10 +286,12 @@ def _pair(document: Mapping[str, Any], a: str, b: str) -> tuple[int, Mapping[str
     return 1, {}
 
 
-def _end(row: Mapping[str, Any]) -> str:
+def _end(row: Mapping[str, Any], cases: int) -> str:
     low, high = row["intervals"].get("score", [None, None])
     end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
-    return end + (f"  {row['coverage']}, {row['failed_are']}" if row["failed"] else "")
+    if row["failed"]:
+        return f"{end}  {row['coverage']}, {row['failed_are']}"
+    return end if row["cases"] == cases else f"{end}  {row['coverage']}"
 
 
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:

@@ -88,31 +88,26 @@ def term_table(terms: Sequence[ChallengeTerms], rules: ChallengeRules) -> FloatA
 def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interval]:
     """Paired intervals of ``first - second`` for every term, resampling cases.
 
-    Only cases that count for both are used, each by its own rules for failed runs. Both must have the same cases in
-    the same order.
+    Only cases that both have driven and that count for both are used, each by its own rules for failed runs.
 
     Raises:
-        UsageError: other cases, or fewer than two.
+        UsageError: fewer than two such cases.
     """
-    if [t.case_id for t in first.terms] != [t.case_id for t in second.terms]:
+    one, two = ({t.case_id: t for t in with_worst_values(s.terms)} for s in (first, second))
+    dropped = {t.case_id for s in (first, second) if s.rules.drop_failed for t in s.terms if t.failed}
+    shared = [case for case in one if case in two and case not in dropped]
+    if len(shared) < 2:
         raise UsageError(
-            "only runs over the same cases can be compared",
-            found=f"{first.name}: {len(first.terms)} cases, {second.name}: {len(second.terms)} cases",
+            "a paired interval needs at least two cases that both have driven",
+            where=f"{first.name}, {second.name}",
+            found=len(shared),
         )
-    keep = [
-        not (a.failed and first.rules.drop_failed) and not (b.failed and second.rules.drop_failed)
-        for a, b in zip(first.terms, second.terms, strict=True)
-    ]
-    one, two = (
-        np.array([t.four for t, k in zip(with_worst_values(s.terms), keep, strict=True) if k]) for s in (first, second)
-    )
-    if len(one) < 2:
-        raise UsageError("a paired interval needs at least two cases", found=len(one))
+    tables = [np.array([terms[case].four for case in shared]) for terms in (one, two)]
     return {
         term: paired_bootstrap(
-            _mean_of(one, column),
-            _mean_of(two, column),
-            len(one),
+            _mean_of(tables[0], column),
+            _mean_of(tables[1], column),
+            len(shared),
             rng=stream(seed, "paired", first.name, second.name, term),
             method="percentile",
         )
@@ -154,9 +149,7 @@ def as_json(scored: Scored) -> dict[str, Any]:
         "cases": score.cases,
         "failed": score.failed,
         "coverage": coverage(score.cases, score.failed),
-        "failed_are": "left out of the means"
-        if scored.rules.drop_failed
-        else "scored with the worst values of the rest",
+        "failed_are": FAILED_ARE[scored.rules.drop_failed],
         "n_col_ego": score.n_col_ego,
         "n_col_any_pair": score.n_col_any_pair,
         "n_col_at_fault": score.n_col_at_fault,

@@ -115,7 +115,7 @@ def test_silent_streams_neither_lock_others_out_nor_disturb_the_session(serve: S
         session = served.result()
         for _ in silent:
             nothing.put(None)
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     counts = session.document["wire"]["counts"]
     assert counts["streams"] == 1 + 3 * MAX_STREAMS
     assert counts["streams_ended"] == 1 + 2 * MAX_STREAMS
