@@ -208,14 +208,14 @@ class _Prepared:
 
         return protocol_cells(
             self.methods,
-            machine=self.settings,
+            settings=self.settings,
             egos=self.egos,
             seeds=range(seeds),
             budget=budget,
             policies=self.policies,
         )
 
-    def compute(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
+    def run(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
         """Drive what the store lacks; returns how many campaigns failed."""
         from giveway.experiments import compute as run_cells
         from giveway.experiments import default_progress
@@ -268,7 +268,7 @@ def _prepared(
             key = f"{method.policy_name}@{ego}"
             if key not in policies:
                 policies[key] = [_train(method, settings, ego, order, seed) for seed in range(order.seeds)]
-    return _Prepared(methods=methods, machine=settings, egos=egos, policies=policies)
+    return _Prepared(methods=methods, settings=settings, egos=egos, policies=policies)
 
 
 def _train(method: Method, settings: WorldSettings, ego: str, order: TrainingOrder, seed: int) -> Path:

@@ -80,6 +80,10 @@ class DriveSection(Section):
         driven = [case_from(cell.settings["case"], cell.label()) for _, cell in sorted(found.items())]
         return CaseSet(cases=tuple(driven))
 
+    def summary(self, store: Store) -> dict[str, Any]:
+        """See :func:`summary_of`."""
+        return summary_of(store)
+
     def origin(self, results: Results) -> str:
         """Whether the reference traffic was recorded."""
         try:

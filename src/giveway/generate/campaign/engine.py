@@ -123,7 +123,7 @@ def evaluate(cell: Cell, context: Context) -> CellResult:
         )
     policy = context.machine["policy"]
     order = CampaignOrder(
-        machine=settings_from(params["world"]),
+        settings=settings_from(params["world"]),
         driver=context.machine["driver"],
         policy=None if policy is None else Path(policy),
         out=out,

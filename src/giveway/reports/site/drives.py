@@ -7,37 +7,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import FileFormatError
+from giveway.core.errors import EmptySelectionError
+from giveway.experiments import Store
+from giveway.reports.section import SECTIONS
 from giveway.reports.site.charts import Point, scatter
 from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, origin_blocks, value_entry
 
-SUMMARY = "drive.json"
-SUMMARY_BYTES = 256 << 20
-SUMMARY_FILE = Expect(
-    error=FileFormatError, what="the summary of drives", hint="run giveway drive run again: it resumes"
-)
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
 
 
 def read_summary(root: Path) -> dict[str, Any] | None:
-    """What ``giveway drive run`` wrote beside its store, or None.
-
-    Raises:
-        FileFormatError: if it does not parse.
-    """
-    path = root / SUMMARY
-    if not path.exists():
-        return None
+    """Summary of all drives in a store, or None if nothing has been driven yet."""
+    section: Any = SECTIONS.get("drive")
     try:
-        document = read_sealed(path, limit=SUMMARY_BYTES, expect=SUMMARY_FILE).document
-        if not isinstance(document["predictors"], list):
-            raise TypeError("no list of predictors")
-        return document
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(
-            "not a summary of drives", where=path, found=str(error), hint="run giveway drive run again: it resumes"
-        ) from error
+        return section.summary(Store(root))
+    except EmptySelectionError:
+        return None
 
 
 def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:

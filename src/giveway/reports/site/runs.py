@@ -24,8 +24,6 @@ Files = Iterator[tuple[str, str | bytes]]
 Replay = Callable[[], Mapping[str, Any]]
 TITLES = {"gaps": "Gap acceptance", "drive": "Closed loop", "generate": "Generated traffic"}
 CELL_NAMES = {"drive": "Cases", "generate": "Tests"}
-SHORT_KEY = 8
-"""Digits of a cell's key at the end of the name of its log folder."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,8 +118,8 @@ def _is_whole(store: Store, key: str) -> bool:
 
 
 def _planned_kind(store: Store) -> str:
-    functions = [plan.function for plan in store.plans()]
-    return next((k for k in TITLES if any(f"giveway.{k}." in f for f in functions)), "run")
+    planned = {kind for plan in store.plans() for kind in plan.kinds}
+    return next((k for k in TITLES if k in planned), "run")
 
 
 def _gaps(parts: _Parts, store: Store, tidy: pl.DataFrame, sampled: list[str], sources: Sources) -> None:
@@ -188,11 +186,8 @@ def _drive(parts: _Parts, root: Path, tidy: pl.DataFrame, keys: list[str], sourc
     make = sources.drive_replay
     if make is None:
         return
-    by_short = {key[:SHORT_KEY]: key for key in keys}
     order = _worst_first(tidy)
-    logs = [
-        (by_short[log.name[-SHORT_KEY:]], log) for log in logs_below(root / "logs") if log.name[-SHORT_KEY:] in by_short
-    ]
+    logs = [(log.name, log) for log in logs_below(root / "attachments") if log.name in keys]
     logs.sort(key=lambda pair: order.get(pair[0], 0.0))
     for key, log in logs[: limits.replays]:
         parts.replays[key] = _replay(make, log)
