@@ -84,8 +84,8 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
     if (folder / STORE_FILE).is_file() and (found := drive_logs(folder)):
         return _log_sources(found, folder, road_of)
     below = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
-    sources = [s for child in below if (s := _source(child, child.name)) is not None]
     logs = {child: found for child in below if (found := drive_logs(child))}
+    sources = [s for child in below if child not in logs and (s := _source(child, child.name)) is not None]
     if logs and not sources:
         return _log_sources(drive_logs(folder), folder, road_of)
     sources += [
