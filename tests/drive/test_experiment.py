@@ -17,8 +17,8 @@ from giveway.drive.spec import DriveSpec, planned
 from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, Store, compute, run
 from giveway.experiments.engine import Executor
 from giveway.metrics import metrics_of
-from giveway.predictors.motion import make_predictor
-from giveway.predictors.motion.protocol import TrajectoryPredictorInfo
+from giveway.predictors import make_predictor
+from giveway.predictors.protocol import PredictorInfo
 from giveway.sim.log_files import read_log
 
 SPEC = DriveSpec(predictors=("constant_velocity", "echo"), max_cases=4, threads=2)
@@ -123,10 +123,10 @@ def test_runs_over_other_cases_are_compared_over_the_shared_ones(tmp_path: Path)
 
 def test_a_predictor_given_as_object_drives_in_this_process_and_is_refused_elsewhere(tmp_path: Path) -> None:
     class Mine:
-        info = TrajectoryPredictorInfo(name="mine", title="my own")
+        info = PredictorInfo(name="mine", title="my own")
 
-        def predict(self, inputs: Any) -> Any:
-            return make_predictor("echo").predict(inputs)
+        def predict(self, inputs: Any, rng: Any) -> Any:
+            return make_predictor("echo").predict(inputs, rng)
 
     results = gw.run_drive(out=tmp_path / "R", predictors=[Mine(), "echo"], max_cases=2)
     assert results.frame(metric="s_jer", predictor="mine")["value"].to_list() == (

@@ -12,7 +12,7 @@ from giveway.drive.mining import MiningRules, mine_scene
 from giveway.drive.scenes import RecordedScenes
 from giveway.metrics.courtesy import courtesy_of
 from giveway.metrics.gated import gated_of
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 
 pytestmark = pytest.mark.data
 

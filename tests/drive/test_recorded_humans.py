@@ -20,7 +20,7 @@ from giveway.metrics import measure_log
 from giveway.metrics.challenge import AS_CODED, challenge_terms
 from giveway.metrics.challenge_logs import challenge_inputs
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.prepare import prepare, with_drivers
 from giveway.sim.simulation import Simulation

@@ -20,8 +20,8 @@ from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
 from giveway.experiments import Store
 from giveway.metrics.challenge import DEFAULT
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
-from giveway.predictors.motion.protocol import TrajectoryPredictorInfo
+from giveway.predictors import make_predictor
+from giveway.predictors.protocol import PredictorInfo
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
@@ -32,13 +32,13 @@ class Fragile:
     """Constant velocity that raises in some cases."""
 
     def __init__(self, *bad: str, name: str = "fragile") -> None:
-        self.info = TrajectoryPredictorInfo(name=name, title=name)
+        self.info = PredictorInfo(name=name, title=name)
         self.bad = set(bad)
 
-    def predict(self, inputs: Any) -> Any:
+    def predict(self, inputs: Any, rng: Any) -> Any:
         if self.bad & set(inputs.case_ids):
             raise RuntimeError("out of memory")
-        return make_predictor("constant_velocity").predict(inputs)
+        return make_predictor("constant_velocity").predict(inputs, rng)
 
 
 def drive(

@@ -112,9 +112,9 @@ def scored_legacy(folder: Path, rules: ChallengeRules, *, seed: int = 0) -> list
 
 
 def score(row: DriveRow, rules: ChallengeRules, *, seed: int | None = None) -> Scored:
-    """Means and intervals of a row."""
+    """Means and intervals of a row; random streams are named after the predictor, so that a new title moves nothing."""
     chosen = row.identity.seed if seed is None else seed
-    return summarize(row.title, row.terms_under(rules.name), rules, more=row.measured(), seed=chosen)
+    return summarize(row.identity.predictor, row.terms_under(rules.name), rules, more=row.measured(), seed=chosen)
 
 
 def finite(value: Any) -> Any:

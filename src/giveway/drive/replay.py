@@ -19,7 +19,7 @@ from giveway.core.scene import Provenance, Scene
 from giveway.drive.roads import road_of
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.notebook import replay_frame
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 
 ROLE_LABELS = {Role.EGO: "ego", Role.REACTIVE: "reactive", Role.IDM: "IDM", Role.REPLAY: ""}
 COLORS = {Role.EGO: "#d55e00", Role.REACTIVE: "#0072b2", Role.IDM: "#56b4e9", Role.REPLAY: "#999999"}

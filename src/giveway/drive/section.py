@@ -14,12 +14,17 @@ from giveway.core.errors import EmptySelectionError, MissingDependencyError, Unk
 from giveway.core.log import DriveLog
 from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
+from giveway.drive.pages import summary_blocks, summary_facts, worst_first
+from giveway.drive.replay import drive_document
+from giveway.drive.roads import road_of
 from giveway.drive.summary import TERMS
 from giveway.experiments import Cell, Store
 from giveway.metrics import metrics_of
+from giveway.reports.cells import Overview
+from giveway.reports.content import PageLimits, Paragraph
 from giveway.reports.difference import Difference
-from giveway.reports.plain_table import Block, Column, PlainTable, value
-from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
+from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
+from giveway.reports.table import Block, Column, Table, entry
 from giveway.sim.case_files import case_from
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.log_files import read_log
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 HEADS = {"S_eff": 8, "S_jer": 8, "S_vel": 8, "S_cou": 8, "Score": 9}
 """Terms of the challenge score and the width of their columns."""
 MORE_WIDTH = 11
+CELLS = "Cases"
 SCORES = {"challenge": "score"}
 """Other names of the terms of the score."""
 
@@ -44,7 +50,7 @@ class DriveSection(Section):
     tables = ("leaderboard", "cases", "measures")
     figures = ("scores",)
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
         made = {"leaderboard": leaderboard_of, "cases": cases_table, "measures": measures_table}
         return with_choices(made[checked_name("table", name, self.tables)], choices, results)
@@ -80,16 +86,32 @@ class DriveSection(Section):
         driven = [case_from(cell.settings["case"], cell.label()) for _, cell in sorted(found.items())]
         return CaseSet(cases=tuple(driven))
 
-    def summary(self, store: Store) -> dict[str, Any]:
-        """See :func:`summary_of`."""
-        return summary_of(store)
-
     def origin(self, results: Results) -> str:
         """Whether the reference traffic was recorded."""
         try:
             return str(summary_of(results.store)["banner"])
         except EmptySelectionError:
             return ""
+
+    def overview(self, results: Results, limits: PageLimits) -> Overview:
+        """Leaderboard, open against closed loop, differences; every drive can be watched, collisions first."""
+        try:
+            summary = summary_of(results.store)
+        except EmptySelectionError as error:
+            return Overview(blocks=(Paragraph(text=f"{error.what}; {error.hint}."),), cells=CELLS)
+        driven = results.frame().filter(pl.col("predictor") != RECORDED)
+        return Overview(
+            blocks=summary_blocks(summary),
+            facts=summary_facts(summary),
+            cells=CELLS,
+            replays=worst_first(driven),
+            order="drives, collisions first",
+        )
+
+    def replay(self, results: Results, key: str) -> Mapping[str, Any]:
+        """One drive, with the map of its recording where that is at hand."""
+        log = read_log(results.store.attachments(key))
+        return drive_document(log, road_of(log.case, results.options.get("data")))
 
 
 def summary_of(store: Store | Path, metric: str | None = None) -> dict[str, Any]:
@@ -101,7 +123,7 @@ def summary_of(store: Store | Path, metric: str | None = None) -> dict[str, Any]
     return document_of(store if isinstance(store, Store) else Store(store), metric)
 
 
-def leaderboard(document: Mapping[str, Any]) -> PlainTable:
+def leaderboard(document: Mapping[str, Any]) -> Table:
     """The table that ``giveway drive run`` prints, from its JSON document."""
     planner, rows = document["planner"], _shown(document)
     heads = {"n_col": 6, "fault": 6, **HEADS}
@@ -114,11 +136,11 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
         ),
         rows=tuple(
             (
-                value(row["name"]),
-                value(row["n_col"]),
-                value(row["n_col_at_fault"]),
-                *(value(row[head.lower()]) for head in HEADS),
-                value(_end(row, rows[0]["cases"])),
+                entry(row["name"]),
+                entry(row["n_col"]),
+                entry(row["n_col_at_fault"]),
+                *(entry(row[head.lower()]) for head in HEADS),
+                entry(_end(row, rows[0]["cases"])),
             )
             for row in rows
         ),
@@ -130,18 +152,18 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
             *(Column(head=info.heading, width=max(MORE_WIDTH, len(info.heading) + 1)) for info in more),
         ),
         rows=tuple(
-            (value(row["name"]), *(value(row["means"].get(info.name)) for info in more))
+            (entry(row["name"]), *(entry(row["means"].get(info.name)) for info in more))
             for row in document["predictors"]
         ),
     )
     version = f"planner {planner['name']} version {planner['version']}"
     last = f"{rows[0]['coverage']}, metric {rows[0]['metric']}, {version}; {document['note']}"
-    return PlainTable(
+    return Table(
         title="Closed-loop scores", blocks=(first, second), banner=document["banner"], notes=(*_notes(document), last)
     )
 
 
-def leaderboard_of(results: Results, *, metric: str | None = None) -> PlainTable:
+def leaderboard_of(results: Results, *, metric: str | None = None) -> Table:
     """Scores of all predictors in a store beside those of the recorded drivers, and how many drives are missing."""
     made = leaderboard(summary_of(results.store, metric))
     missing = results.status.missing
@@ -149,20 +171,20 @@ def leaderboard_of(results: Results, *, metric: str | None = None) -> PlainTable
     return replace(made, notes=(*made.notes, note)) if missing else made
 
 
-def measures_table(results: Results) -> PlainTable:
+def measures_table(results: Results) -> Table:
     """The mean of every registered metric over the cases in which it is defined, one line per metric."""
     rows = summary_of(results.store)["predictors"]
     infos = [measure.info for measure in metrics_of("drive")]
     lines = tuple(
-        (value(info.title.replace("$", "")), value(info.unit), *(value(row["means"].get(info.name)) for row in rows))
+        (entry(info.title.replace("$", "")), entry(info.unit), *(entry(row["means"].get(info.name)) for row in rows))
         for info in infos
         if any(row["means"].get(info.name) is not None for row in rows)
     )
     columns = (Column(head="metric"), Column(head="unit"), *(Column(head=row["name"]) for row in rows))
-    return PlainTable(title="All measures", blocks=(Block(columns=columns, rows=lines),))
+    return Table(title="All measures", blocks=(Block(columns=columns, rows=lines),))
 
 
-def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable:
+def cases_table(results: Results, *, predictor: str | None = None) -> Table:
     """Terms of the challenge score of every case, one block per predictor."""
     terms = ("efficiency", "jerk", "velocity", "courtesy")
     columns = (Column(head="case"), Column(head="collided"), Column(head="at fault"), *map(_column, terms))
@@ -174,17 +196,17 @@ def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable
             columns=columns,
             rows=tuple(
                 (
-                    value(case["case"]),
-                    value(case["failed"] or ("yes" if case["collided"] else "no")),
-                    value("yes" if case["at_fault"] else "no"),
-                    *(value(case[term]) for term in terms),
+                    entry(case["case"]),
+                    entry(case["failed"] or ("yes" if case["collided"] else "no")),
+                    entry("yes" if case["at_fault"] else "no"),
+                    *(entry(case[term]) for term in terms),
                 )
                 for case in row["per_case"]
             ),
         )
         for row in shown
     )
-    return PlainTable(title="Terms of every case", blocks=blocks)
+    return Table(title="Terms of every case", blocks=blocks)
 
 
 def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Difference:
@@ -311,7 +333,7 @@ def _notes(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: {_interval(found['score'])}"
     agreement = document["open_loop_agreement"]
     if agreement:
-        found = value(agreement["spearman"]).text
+        found = entry(agreement["spearman"]).text
         yield f"rank agreement of open-loop error and closed-loop score (Spearman): {found}"
 
 

@@ -17,8 +17,8 @@ from giveway.experiments import content_key
 from giveway.metrics.challenge import rules_called
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
-from giveway.predictors.motion import PREDICTOR_TRAINERS, make_predictor
-from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.predictors import make_predictor, named_file, predictor_named
+from giveway.predictors.protocol import FittedPredictor
 from giveway.sim.case_sets import CaseSet
 
 MAX_THREADS = 64
@@ -83,7 +83,7 @@ class NamedPredictor:
         variant: tells apart predictors of the same name, by the hash of a checkpoint.
     """
 
-    model: TrajectoryPredictor
+    model: FittedPredictor
     text: str = ""
     checkpoint: Path | None = None
     variant: str = ""
@@ -177,18 +177,18 @@ def predictor_of(given: Any, checkpoint: Path | None) -> NamedPredictor:
     Raises:
         UnknownNameError, UsageError: there is none.
     """
-    if isinstance(given, str):
-        file = checkpoint if given in PREDICTOR_TRAINERS or ":" in given else None
-        model = make_predictor(given, file)
-        return NamedPredictor(model=model, text=given, checkpoint=file, variant=getattr(model, "fingerprint", ""))
-    if isinstance(given, type) or not isinstance(given, TrajectoryPredictor):
-        raise UsageError(
-            "this is not a trajectory predictor",
-            where="predictors",
-            found=repr(given),
-            hint="give a name, or an object with an attribute 'info' and a method 'predict'",
-        )
-    return NamedPredictor(model=given, variant=getattr(given, "fingerprint", ""))
+    if not isinstance(given, str):
+        model = make_predictor(given)
+        return NamedPredictor(model=model, variant=getattr(model, "fingerprint", ""))
+    name, file = named_file(given)
+    learns = file is None and checkpoint is not None and predictor_named(name).info.learns
+    model = make_predictor(given, checkpoint)
+    return NamedPredictor(
+        model=model,
+        text=given,
+        checkpoint=checkpoint if learns else None,
+        variant=getattr(model, "fingerprint", ""),
+    )
 
 
 def _text(given: Any) -> str:

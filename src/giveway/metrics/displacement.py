@@ -30,7 +30,7 @@ def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, 
         "range": (0.0, math.inf),
         "of": "gaps",
         "items": "samples",
-        "needs": OutputKind.PATHS,
+        "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": reference,
     }
@@ -61,7 +61,7 @@ def _fde_facts(beta: float, name: str, title: str) -> dict[str, Any]:
         "range": (0.0, math.inf),
         "of": "gaps",
         "items": "samples",
-        "needs": OutputKind.PATHS,
+        "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": f"Benchmark paper, beta = {beta:g}; samples without observed step are left out.",
     }
