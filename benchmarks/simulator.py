@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Car, Case, Role
 from giveway.core.histories import constant_velocity_states
 from giveway.core.predictions import Trajectories
 from giveway.predictors.acceptance import accept
-from giveway.sim.cases import Car, Case, Role
 from giveway.sim.prepare import PreparedCase, prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import DrivenCar, scene_of

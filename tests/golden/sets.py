@@ -16,13 +16,20 @@ from pathlib import Path
 import numpy as np
 
 from giveway.cli.main import run as command
-from giveway.sim.logs import DriveLog
+from giveway.core.log import DriveLog
 
 Lines = Iterator[tuple[str, str]]
 
 PREDICTORS = ("echo", "constant_velocity", "oracle", "idm_along_path")
 PLANNERS = ("default", "idm", "constant_speed")
 MEASURES = ("ade_m", "gated_score", "min_ttc_s", "realism", "rms_jerk_smoothed")
+MEASURED = (
+    *("gated_score", "ego_collisions", "at_fault_collisions", "other_collisions", "min_ttc_s", "post_encroachment_s"),
+    *("min_gap_m", "rms_jerk_smoothed", "comfortable", "speed_limit_compliance", "progress", "courtesy_jerk"),
+    *("courtesy_delay_s", "courtesy_imposed_decel", "realism", "fallbacks", "predictions"),
+    *("ade_m", "fde_m", "min_ade_m", "min_fde_m", "ade_replay_m", "ade_reactive_m"),
+)
+"""Metrics whose digest is frozen, in the order in which it was taken."""
 ROADS = ("straight", "merge", "roundabout", "four_way")
 DATASETS = ("highd", "ind", "interaction", "interaction_cases", "leeds", "lgap", "round")
 
@@ -85,14 +92,15 @@ def drives(*, whole: bool) -> Lines:
 
 def _drive(name: str, log: DriveLog) -> Lines:
     """Motion, and apart from it contacts, verdicts and measures."""
-    from giveway.drive.scoring import score_log
+    from giveway.metrics import measure_log
 
     tracks = log.tracks
     yield f"{name} motion", digest(tracks.xy, tracks.heading, tracks.velocity, tracks.observed)
     if log.collisions:
         yield f"{name} contacts", json.dumps([(c.start_tick, c.first, c.second) for c in log.collisions])
         yield f"{name} verdicts", json.dumps([(c.first_at_fault, c.second_at_fault) for c in log.collisions])
-    measures = score_log(log).measurements()
+    found = measure_log(log)
+    measures = {name: found[name].value for name in MEASURED}
     yield f"{name} measures", hashlib.sha256("".join(map(number, measures.values())).encode()).hexdigest()
     for metric in MEASURES:
         yield f"{name} {metric}", number(measures.get(metric))
@@ -100,10 +108,9 @@ def _drive(name: str, log: DriveLog) -> Lines:
 
 
 def _terms(name: str, log: DriveLog) -> Lines:
-    from giveway.drive.scoring import challenge_inputs
-    from giveway.metrics.driving_challenge import challenge_terms
+    from giveway.metrics.challenge_logs import terms_of
 
-    terms = challenge_terms(challenge_inputs(log))
+    terms = terms_of(log)["challenge"]
     for term in ("efficiency", "jerk", "velocity", "courtesy"):
         yield f"{name} {term}", number(getattr(terms, term))
 

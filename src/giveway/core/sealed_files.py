@@ -12,10 +12,14 @@ from giveway.core.files import write_atomically, write_text
 from giveway.core.seals import NO_SEAL, WEIGHTS_ENTRY, seal, seal_weights
 
 
+def sealed_document(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    """A JSON object with its own SHA-256 as last entry."""
+    return seal(json.dumps(document, indent=indent, ensure_ascii=False).encode())
+
+
 def write_document(path: Path, document: Mapping[str, Any], *, indent: int | None = None) -> None:
-    """A JSON object with its own SHA-256 as last entry, written atomically."""
-    text = json.dumps(document, indent=indent, ensure_ascii=False)
-    write_text(path, seal(text.encode()).decode())
+    """The same in a file, written atomically."""
+    write_text(path, sealed_document(document, indent=indent).decode())
 
 
 def write_weights(

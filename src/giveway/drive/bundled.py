@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.case import Car, Case, Role
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seeds import stream
@@ -21,7 +22,6 @@ from giveway.drive.bundled_roads import ROADS, BundledRoad
 from giveway.drive.scenes import GivenScenes
 from giveway.planning.paths import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
-from giveway.sim.cases import Car, Case, Role
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import Simulation

@@ -101,7 +101,7 @@ class Experiment(Protocol[S]):
 
 EXPERIMENTS: Registry[Experiment[Any]] = Registry(
     "experiment",
-    {"gaps": "giveway.gaps.experiment:GAPS"},
+    {"drive": "giveway.drive.experiment:DRIVE", "gaps": "giveway.gaps.experiment:GAPS"},
     group="giveway.experiments",
 )
 """Experiments by name; workers import them by it."""

@@ -22,9 +22,9 @@ from giveway.reports.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from giveway.core.log import DriveLog
     from giveway.core.scene import Scene
     from giveway.sim.case_sets import CaseSet
-    from giveway.sim.logs import DriveLog
 
 FOLDERS = {"study.toml": "study", "training.json": "training"}
 """File that marks a folder of results which is no store of cells, and the kind of these results."""

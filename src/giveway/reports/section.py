@@ -22,10 +22,10 @@ from giveway.reports.table import Table, entry, table_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from giveway.core.log import DriveLog
     from giveway.core.scene import Scene
     from giveway.reports.results import Results
     from giveway.sim.case_sets import CaseSet
-    from giveway.sim.logs import DriveLog
 
 T = TypeVar("T")
 MEASURED = ("value", "num_samples", "metric_version", "note")

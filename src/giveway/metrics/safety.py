@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnk
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import footprints, nearest_agents
 from giveway.core.kernels import njit
+from giveway.core.log import Collision, DriveLog
 from giveway.core.tracks import Tracks
+from giveway.metrics.metric import MetricValue, metric, undefined
+from giveway.metrics.shared import once_per_log
 
 TTC_BOUND_S = 0.95
 """Least time to collision that still counts as safe (nuPlan)."""
@@ -133,3 +137,122 @@ def _encroachment(rows: FloatArray, observed: BoolArray, ego: int) -> float:
                     if dx * dx + dy * dy <= both * both and pair_overlaps(rows[ego, i], rows[j, k]):
                         best = abs(i - k)
     return best * 1.0 if best <= instants else np.inf
+
+
+@once_per_log
+def closeness_of(log: DriveLog) -> Closeness:
+    """How close the ego of a log came to anybody."""
+    return closeness(log.tracks, log.ego)
+
+
+@metric(
+    name="min_ttc_s",
+    title="Least TTC",
+    formula="least time until the ego's box meets another one, both going straight on; up to 5 s",
+    unit="s",
+    better="higher",
+    range=(0.0, TTC_HORIZON_S),
+    of="drive",
+    column="TTC s",
+    version=1,
+    reference="nuPlan devkit, metrics documentation: time to collision; without agents behind the ego.",
+)
+def min_ttc_s(log: DriveLog) -> MetricValue:
+    """Least time to collision of a drive; undefined if the ego never closes in on anybody."""
+    return _finite(closeness_of(log).min_ttc_s, "the ego meets nobody within 5 s")
+
+
+@metric(
+    name="post_encroachment_s",
+    title="Post-encroachment time",
+    formula="least |t_i - t_j| over instants at which the ego's box and another one cover the same spot",
+    unit="s",
+    better="higher",
+    range=(0.0, math.inf),
+    of="drive",
+    column="PET s",
+    version=1,
+    reference="Allen, Shin, Cooper (1978); 0 on contact.",
+)
+def post_encroachment_s(log: DriveLog) -> MetricValue:
+    """Least time between the ego and another agent at the same place; undefined if no place is shared."""
+    return _finite(closeness_of(log).post_encroachment_s, "no place is shared")
+
+
+@metric(
+    name="min_gap_m",
+    title="Least distance",
+    formula="least distance between the ego's box and another one",
+    unit="m",
+    better="higher",
+    range=(0.0, math.inf),
+    of="drive",
+    column="",
+    version=1,
+    reference="Distance of two rectangles; 0 on contact.",
+)
+def min_gap_m(log: DriveLog) -> MetricValue:
+    """Least distance to another agent; undefined if the ego is alone."""
+    return _finite(closeness_of(log).min_gap_m, "the ego is alone")
+
+
+def ego_contacts(log: DriveLog) -> list[Collision]:
+    """Contacts of the ego, without those that began when somebody appeared."""
+    ego = str(log.tracks.ids[log.ego])
+    return [c for c in log.collisions if not c.at_spawn and c.first == ego]
+
+
+def _count(name: str, title: str, formula: str, column: str = "") -> Any:
+    """Facts of a number of contacts."""
+    return metric(
+        name=name,
+        title=title,
+        formula=formula,
+        unit="",
+        better="lower",
+        range=(0.0, math.inf),
+        of="drive",
+        column=column,
+        version=1,
+        reference="One contact per pair and episode; boxes shrunk by 0.05 m, contacts within 0.5 s are one.",
+    )
+
+
+@_count("ego_collisions", "Collisions of the ego", "contacts of the ego with cars, without those at an appearance")
+def ego_collisions(log: DriveLog) -> int:
+    """Number of contacts of the ego with cars."""
+    return sum(not c.vulnerable for c in ego_contacts(log))
+
+
+@_count(
+    "at_fault_collisions",
+    "Collisions at fault",
+    "contacts of the ego, persons included, that it is at fault for",
+    "fault/case",
+)
+def at_fault_collisions(log: DriveLog) -> int:
+    """Number of contacts that the ego is at fault for."""
+    return sum(c.first_at_fault for c in ego_contacts(log))
+
+
+@_count("vulnerable_collisions", "Collisions with persons", "contacts of the ego with pedestrians and cyclists")
+def vulnerable_collisions(log: DriveLog) -> int:
+    """Number of contacts of the ego with pedestrians and cyclists."""
+    return sum(c.vulnerable for c in ego_contacts(log))
+
+
+@_count("other_collisions", "Collisions of others", "contacts between other agents, without those at an appearance")
+def other_collisions(log: DriveLog) -> int:
+    """Number of contacts that the ego has no part in."""
+    ego = str(log.tracks.ids[log.ego])
+    return sum(not c.at_spawn and c.first != ego for c in log.collisions)
+
+
+@_count("spawn_contacts", "Contacts at an appearance", "contacts that began when one of the two appeared")
+def spawn_contacts(log: DriveLog) -> int:
+    """Number of contacts that began when an agent appeared; nobody is at fault."""
+    return sum(c.at_spawn for c in log.collisions)
+
+
+def _finite(value: float, otherwise: str) -> MetricValue:
+    return MetricValue(value=value) if math.isfinite(value) else undefined(otherwise)

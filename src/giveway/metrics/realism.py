@@ -21,8 +21,13 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.boxes import nearest_agents
+from giveway.core.case import Role
+from giveway.core.log import DriveLog
 from giveway.core.tracks import Tracks
-from giveway.metrics.driving_comfort import smoothed
+from giveway.metrics.comfort import smoothed
+from giveway.metrics.courtesy import ALTERED
+from giveway.metrics.metric import MetricValue, metric, undefined
+from giveway.metrics.safety import closeness
 
 SMOOTHING = 0.1
 
@@ -79,8 +84,6 @@ def features_of(tracks: Tracks, row: int, outside_m: FloatArray) -> dict[str, Fl
         row: which car.
         outside_m: (T,) signed distance of its outermost corner from the road edge; NaN without a map.
     """
-    from giveway.metrics.driving_safety import closeness
-
     here = tracks.observed[row]
     speed, dt_s = tracks.speed[row, here], tracks.dt_s
     if speed.size < 3:
@@ -138,3 +141,36 @@ def realism(simulated: Sequence[Sequence[dict[str, FloatArray]]], recorded: Sequ
     weight = sum(FEATURES[name].weight for name in means)
     score = sum(FEATURES[name].weight * value for name, value in means.items()) / weight if weight else float("nan")
     return Realism(score=score, likelihood=means, num_cars=judged)
+
+
+def realism_of(log: DriveLog) -> Realism:
+    """How like the recording the driven cars drove; nobody is judged from another start than the recorded one."""
+    if log.case.is_altered:
+        return realism([], [])
+    cars = [i for i, role in enumerate(log.roles) if role in (Role.REACTIVE, Role.IDM)]
+    driven = [features_of(log.tracks, i, log.outside_m[i]) for i in cars]
+    human = [features_of(log.recorded, i, log.recorded_outside_m[i]) for i in cars]
+    return realism([driven], human)
+
+
+@metric(
+    name="realism",
+    title="Realism",
+    formula="weighted mean over features of exp(mean log probability of recorded values under simulated ones)",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    of="drive",
+    items="features",
+    needs="recording",
+    version=1,
+    reference="Montali et al. (2023), Waymo Open Sim Agents Challenge, weights of 2025; averaged over cars.",
+)
+def realism_score(log: DriveLog) -> MetricValue:
+    """Likelihood of the recorded motion of the cars that the simulator drives."""
+    found = realism_of(log)
+    if np.isnan(found.score):
+        return undefined(ALTERED if log.case.is_altered else "the simulator drives no car but the ego")
+    values = np.array(list(found.likelihood.values()))
+    mask = np.ones(values.shape, dtype=np.bool_)
+    return MetricValue(value=found.score, per_item=values, mask=mask, labels=tuple(found.likelihood))

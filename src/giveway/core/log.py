@@ -6,20 +6,64 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.case import Case, Role, case_dict
 from giveway.core.displays import shown
 from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
-from giveway.sim.cases import Case, Role, case_dict
-from giveway.sim.collisions import Collision
 
 PLAN_EVERY = 5
 """A logged plan has a point each half second."""
+
+
+class Region(StrEnum):
+    """Where a car was hit."""
+
+    FRONT = "front"
+    REAR = "rear"
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """One contact episode of two agents.
+
+    Attributes:
+        first: id of one agent; of the ego if it is involved.
+        second: id of the other agent.
+        start_tick: first tick of contact.
+        end_tick: last tick of contact.
+        time_s: of the first tick, in seconds of the recording.
+        relative_speed_mps: norm of the difference of the velocities at the first tick.
+        first_region: where ``first`` was hit.
+        second_region: where ``second`` was hit.
+        first_at_fault: whether ``first`` is to blame.
+        second_at_fault: whether ``second`` is to blame.
+        reason: why, in words.
+        at_spawn: the contact began with the first tick of one of them: nobody's fault, counted apart.
+        vulnerable: a pedestrian or cyclist is involved: counted apart as well.
+    """
+
+    first: str
+    second: str
+    start_tick: int
+    end_tick: int
+    time_s: float
+    relative_speed_mps: float
+    first_region: Region
+    second_region: Region
+    first_at_fault: bool
+    second_at_fault: bool
+    reason: str
+    at_spawn: bool
+    vulnerable: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.metrics.driving_safety import TTC_BOUND_S
+from giveway.core.log import DriveLog
+from giveway.metrics.comfort import comfort_of
+from giveway.metrics.metric import MetricValue, metric
+from giveway.metrics.safety import TTC_BOUND_S, closeness_of, ego_contacts
+from giveway.metrics.shared import once_per_log
 
 OFF_ROAD_M = 0.3
 """A corner further outside the drivable area than this closes the gate."""
@@ -98,7 +102,7 @@ def gated_score(
         ttc_s: (T,) time to collision.
         speed: (T,) m/s.
         limit_mps: (T,) speed limit.
-        is_comfortable: see :func:`giveway.metrics.driving_comfort.comfort`.
+        is_comfortable: see :func:`giveway.metrics.comfort.comfort`.
         dt_s: sampling interval.
     """
     known = progress_m[~np.isnan(progress_m)]
@@ -126,3 +130,85 @@ def gated_score(
 def _largest(values: FloatArray) -> float:
     known = values[~np.isnan(values)]
     return float(known.max()) if known.size else -np.inf
+
+
+@once_per_log
+def gated_of(log: DriveLog) -> GatedScore:
+    """The gated score of a log."""
+    tracks, ego, felt = log.tracks, log.ego, comfort_of(log)
+    return gated_score(
+        at_fault=any(c.first_at_fault for c in ego_contacts(log)),
+        outside_m=log.outside_m[ego],
+        human_outside_m=log.recorded_outside_m[ego],
+        progress_m=log.ego_s,
+        expected_progress_m=log.expected_progress_m,
+        left_early=log.ego_left,
+        ttc_s=closeness_of(log).ttc_s,
+        speed=tracks.speed[ego],
+        limit_mps=log.limit_mps,
+        is_comfortable=felt is None or felt.is_comfortable,
+        dt_s=tracks.dt_s,
+    )
+
+
+NUPLAN = "nuPlan devkit, closed-loop metrics documentation"
+
+
+@metric(
+    name="gated_score",
+    title="Gated score",
+    formula="no_fault x on_road x forward x progressing x (5 ttc + 5 progress + 4 limit + 2 comfort) / 16",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    of="drive",
+    items="gates and terms",
+    needs="map",
+    column="gated",
+    version=1,
+    reference=f"{NUPLAN}; gates that the recorded ego fails as well are forgiven (NAVSIM v2).",
+)
+def gated(log: DriveLog) -> MetricValue:
+    """Gated score of a drive; items are its gates (0 or 1) and terms (0 to 1)."""
+    found = gated_of(log)
+    items = {**found.gates, **found.terms}
+    values = np.array(list(items.values()))
+    note = f"forgiven, as the recorded ego fails it as well: {', '.join(found.forgiven)}" if found.forgiven else ""
+    mask = np.ones(values.shape, dtype=np.bool_)
+    return MetricValue(value=found.score, per_item=values, mask=mask, labels=tuple(items), note=note)
+
+
+@metric(
+    name="speed_limit_compliance",
+    title="Speed limit compliance",
+    formula="max(0, 1 - integral of the overspeed / (2.23 m/s x duration)); 1 where no limit is known",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    of="drive",
+    needs="map",
+    column="",
+    version=1,
+    reference=NUPLAN,
+)
+def speed_limit_compliance(log: DriveLog) -> float:
+    """Term of the gated score."""
+    return gated_of(log).terms["speed_limit"]
+
+
+@metric(
+    name="progress",
+    title="Progress",
+    formula="min(1, max(p, 0.1 m) / max(p_recorded, 0.1 m)); 0 after driving back",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    of="drive",
+    needs="recording",
+    column="",
+    version=1,
+    reference=f"{NUPLAN}; unlike S_eff defined where the recorded ego waits.",
+)
+def progress(log: DriveLog) -> float:
+    """Term of the gated score."""
+    return gated_of(log).terms["progress"]

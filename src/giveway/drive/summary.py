@@ -12,16 +12,8 @@ import numpy as np
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
-from giveway.metrics.driving_challenge import (
-    WEIGHT_EFFICIENCY,
-    ChallengeInputs,
-    ChallengeRules,
-    ChallengeScore,
-    ChallengeTerms,
-    challenge_score,
-    challenge_terms,
-    with_worst_values,
-)
+from giveway.metrics.challenge import ChallengeRules, ChallengeTerms, score_of
+from giveway.metrics.challenge_score import ChallengeScore, challenge_score, with_worst_values
 from giveway.stats.bootstrap import Interval, bootstrap, paired_bootstrap
 from giveway.stats.ranks import RankAgreement, rank_agreement
 
@@ -54,7 +46,7 @@ class Scored:
 
 def summarize(
     name: str,
-    inputs: Sequence[ChallengeInputs],
+    terms: Sequence[ChallengeTerms],
     rules: ChallengeRules,
     *,
     more: Sequence[Mapping[str, float]] = (),
@@ -64,14 +56,13 @@ def summarize(
 
     Args:
         name: of the predictor.
-        inputs: one per case, failed ones included.
+        terms: one per case under these rules, failed ones included.
         rules: variant of the challenge metric.
         more: further scalars per case that finished.
         seed: of the resampling.
     """
-    if not inputs:
+    if not terms:
         raise UsageError("nothing to score", found="no cases")
-    terms = tuple(challenge_terms(entry, rules) for entry in inputs)
     table = term_table(terms, rules)
     intervals: dict[str, Interval] = {}
     if len(table) >= 2:
@@ -81,7 +72,7 @@ def summarize(
     return Scored(
         name=name,
         rules=rules,
-        terms=terms,
+        terms=tuple(terms),
         score=challenge_score(terms, rules),
         intervals=intervals,
         means=_means(more),
@@ -91,44 +82,32 @@ def summarize(
 def term_table(terms: Sequence[ChallengeTerms], rules: ChallengeRules) -> FloatArray:
     """(cases, 4) efficiency, jerk, velocity, courtesy; failed runs scored worst or left out, as the rules say."""
     counted = [t for t in terms if not t.failed] if rules.drop_failed else with_worst_values(terms)
-    return np.array([[t.efficiency, t.jerk, t.velocity, t.courtesy] for t in counted]).reshape(-1, 4)
+    return np.array([t.four for t in counted]).reshape(-1, 4)
 
 
 def compare(first: Scored, second: Scored, *, seed: int = 0) -> dict[str, Interval]:
     """Paired intervals of ``first - second`` for every term, resampling cases.
 
-    Only cases that count for both are used, each by its own rules for failed runs. Both must have the same cases in
-    the same order.
+    Only cases that both have driven and that count for both are used, each by its own rules for failed runs.
 
     Raises:
-        UsageError: other cases, or fewer than two.
+        UsageError: fewer than two such cases.
     """
-    if [t.case_id for t in first.terms] != [t.case_id for t in second.terms]:
+    one, two = ({t.case_id: t for t in with_worst_values(s.terms)} for s in (first, second))
+    dropped = {t.case_id for s in (first, second) if s.rules.drop_failed for t in s.terms if t.failed}
+    shared = [case for case in one if case in two and case not in dropped]
+    if len(shared) < 2:
         raise UsageError(
-            "only runs over the same cases can be compared",
-            found=f"{first.name}: {len(first.terms)} cases, {second.name}: {len(second.terms)} cases",
+            "a paired interval needs at least two cases that both have driven",
+            where=f"{first.name}, {second.name}",
+            found=len(shared),
         )
-    keep = [
-        not (a.failed and first.rules.drop_failed) and not (b.failed and second.rules.drop_failed)
-        for a, b in zip(first.terms, second.terms, strict=True)
-    ]
-    one, two = (
-        np.array(
-            [
-                [t.efficiency, t.jerk, t.velocity, t.courtesy]
-                for t, k in zip(with_worst_values(s.terms), keep, strict=True)
-                if k
-            ]
-        )
-        for s in (first, second)
-    )
-    if len(one) < 2:
-        raise UsageError("a paired interval needs at least two cases", found=len(one))
+    tables = [np.array([terms[case].four for case in shared]) for terms in (one, two)]
     return {
         term: paired_bootstrap(
-            _mean_of(one, column),
-            _mean_of(two, column),
-            len(one),
+            _mean_of(tables[0], column),
+            _mean_of(tables[1], column),
+            len(shared),
             rng=stream(seed, "paired", first.name, second.name, term),
             method="percentile",
         )
@@ -170,9 +149,7 @@ def as_json(scored: Scored) -> dict[str, Any]:
         "cases": score.cases,
         "failed": score.failed,
         "coverage": coverage(score.cases, score.failed),
-        "failed_are": "left out of the means"
-        if scored.rules.drop_failed
-        else "scored with the worst values of the rest",
+        "failed_are": FAILED_ARE[scored.rules.drop_failed],
         "n_col_ego": score.n_col_ego,
         "n_col_any_pair": score.n_col_any_pair,
         "n_col_at_fault": score.n_col_at_fault,
@@ -201,7 +178,7 @@ def as_json(scored: Scored) -> dict[str, Any]:
 def _mean_of(table: FloatArray, column: int) -> Any:
     """Statistic of resampled rows: the mean of a term, or the score of all four means."""
     efficiency, costs = table[:, 0], table[:, 1:].sum(axis=1)
-    values = table[:, column] if column < 4 else WEIGHT_EFFICIENCY * efficiency - costs
+    values = table[:, column] if column < 4 else score_of(efficiency, costs)
 
     def mean(index: IntArray) -> float:
         return float(values[index].sum()) / index.size
@@ -210,7 +187,7 @@ def _mean_of(table: FloatArray, column: int) -> Any:
         return _nanmean(values[index])
 
     def score(index: IntArray) -> float:
-        return WEIGHT_EFFICIENCY * _nanmean(efficiency[index]) - float(costs[index].mean())
+        return score_of(_nanmean(efficiency[index]), float(costs[index].mean()))
 
     if not np.isnan(values).any():
         return mean

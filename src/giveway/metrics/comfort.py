@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.log import DriveLog
 from giveway.core.smoothing import savitzky_golay
-from giveway.metrics.driving_challenge import jerk_of_speed
+from giveway.metrics.metric import MetricValue, metric, undefined
+from giveway.metrics.shared import once_per_log
+from giveway.metrics.speeds import jerk_of_speed, runs_of
 
 BOUNDS = {
     "longitudinal_accel_mps2": (-4.05, 2.40),
@@ -110,3 +114,61 @@ def comfort(speed: FloatArray, heading: FloatArray, dt_s: float) -> Comfort:
         rms_jerk=smoothed_rms_jerk(speed, dt_s),
         filter=f"Savitzky-Golay {COMFORT_WINDOW}/{COMFORT_ORDER}; rms_jerk {JERK_WINDOW}/{JERK_ORDER}",
     )
+
+
+@once_per_log
+def comfort_of(log: DriveLog) -> Comfort | None:
+    """Comfort of the ego over its longest uninterrupted presence; None with fewer than three samples."""
+    runs = runs_of(log.tracks.observed[log.ego])
+    longest = max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
+    if longest[1] - longest[0] < 3:
+        return None
+    part = slice(*longest)
+    return comfort(log.tracks.speed[log.ego, part], log.tracks.heading[log.ego, part], log.tracks.dt_s)
+
+
+TOO_SHORT = "the ego is present for fewer than three instants"
+
+
+@metric(
+    name="comfortable",
+    title="Comfortable",
+    formula="1 if accelerations, yaw rate and acceleration and jerk of the ego stay within human bounds, else 0",
+    unit="",
+    better="higher",
+    range=(0.0, 1.0),
+    of="drive",
+    items="extremes",
+    column="comfort",
+    version=1,
+    reference="nuPlan devkit, metrics documentation: ego is comfortable; Savitzky-Golay filter 5/2.",
+)
+def comfortable(log: DriveLog) -> MetricValue:
+    """Whether the drive was comfortable; items are the extremes of each quantity."""
+    felt = comfort_of(log)
+    if felt is None:
+        return undefined(TOO_SHORT)
+    extremes = {
+        f"{n} {end}": v for n, pair in felt.extremes.items() for end, v in zip(("least", "most"), pair, strict=True)
+    }
+    values = np.array(list(extremes.values()))
+    mask = np.ones(values.shape, dtype=np.bool_)
+    return MetricValue(value=float(felt.is_comfortable), per_item=values, mask=mask, labels=tuple(extremes))
+
+
+@metric(
+    name="rms_jerk_smoothed",
+    title="RMS jerk, smoothed",
+    formula="sqrt(mean of j^2), j the second derivative of speed by a Savitzky-Golay filter 11/3",
+    unit="m/s^3",
+    better="lower",
+    range=(0.0, math.inf),
+    of="drive",
+    column="",
+    version=1,
+    reference="Comparable with recordings, whose speed is noisy; S_jer is not smoothed.",
+)
+def rms_jerk_smoothed(log: DriveLog) -> MetricValue:
+    """Jerk of the ego over its longest uninterrupted presence."""
+    felt = comfort_of(log)
+    return undefined(TOO_SHORT) if felt is None else MetricValue(value=felt.rms_jerk)

@@ -1,29 +1,30 @@
-"""The metric of the 2020 closed-loop challenge: as coded, as documented, and the project's default.
+"""The terms of the 2020 closed-loop challenge for one case: as coded, as documented, and the project's own variant.
 
 ::
 
     Score = 10 S_eff - S_jer - S_vel - S_cou
 
 over the means of four per-case terms; collisions are counted beside it and are not part of it. What the three variants
-do differently is one :class:`ChallengeRules` each.
+do differently is one :class:`ChallengeRules` each; each is a registered metric of logs
+(:mod:`giveway.metrics.challenge_logs`), and :mod:`giveway.metrics.challenge_score` takes the means over cases.
 
 Reference:
-    INTERPRET challenge, closed-loop track: metric document and evaluator (2020). ``as_coded`` equals the evaluator to
-    all printed digits on its seven published logs.
+    INTERPRET challenge, closed-loop track: metric document and evaluator (2020). ``challenge_coded`` equals the
+    evaluator to all printed digits on its seven published logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.arrays import FloatArray
 from giveway.core.errors import UnknownNameError
+from giveway.metrics.speeds import Normalizer, SpeedRecord, rms_jerk, rms_shortfall
 
-Normalizer = Literal["n", "n-1", "valid"]
+T = TypeVar("T", float, FloatArray)
 
 WEIGHT_EFFICIENCY = 10.0
 """Weight of S_eff; the three costs have weight -1."""
@@ -63,9 +64,9 @@ class ChallengeRules:
     stop_at_collision: bool = False
 
 
-AS_CODED = ChallengeRules(name="as_coded", leave_out_waiting=False, count="any_pair", drop_failed=True)
+AS_CODED = ChallengeRules(name="challenge_coded", leave_out_waiting=False, count="any_pair", drop_failed=True)
 AS_DOCUMENTED = ChallengeRules(
-    name="as_documented",
+    name="challenge_documented",
     normalizer="n-1",
     clamp_efficiency=False,
     leave_out_waiting=False,
@@ -73,8 +74,10 @@ AS_DOCUMENTED = ChallengeRules(
     count="any_pair",
     drop_failed=True,
 )
-DEFAULT = ChallengeRules(name="default")
+DEFAULT = ChallengeRules(name="challenge")
 RULES = {rules.name: rules for rules in (DEFAULT, AS_CODED, AS_DOCUMENTED)}
+OLD_NAMES = {"default": "challenge", "as_coded": "challenge_coded", "as_documented": "challenge_documented"}
+"""How release 0.1 spelled the variants on the command line."""
 
 
 def rules_called(name: str) -> ChallengeRules:
@@ -83,22 +86,15 @@ def rules_called(name: str) -> ChallengeRules:
     Raises:
         UnknownNameError: naming the nearest ones.
     """
-    if name not in RULES:
+    known = OLD_NAMES.get(name, name)
+    if known not in RULES:
         raise UnknownNameError("variant of the challenge metric", name, RULES)
-    return RULES[name]
+    return RULES[known]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedRecord:
-    """Speed of one car over a case.
-
-    Attributes:
-        speed: (T,) m/s; anything where absent.
-        present: (T,) bool.
-    """
-
-    speed: FloatArray
-    present: BoolArray
+def score_of(s_eff: T, s_jer: T, s_vel: T | float = 0.0, s_cou: T | float = 0.0) -> T:
+    """10 S_eff - S_jer - S_vel - S_cou, of numbers or arrays; costs that are summed already count as one."""
+    return WEIGHT_EFFICIENCY * s_eff - s_jer - s_vel - s_cou
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,81 +173,34 @@ class ChallengeTerms:
     warnings: tuple[str, ...] = field(default_factory=tuple)
 
     @property
-    def score(self) -> float:
-        """10 e - s_jer - s_vel - s_cou of this case; NaN if the case is left out of S_eff."""
-        return WEIGHT_EFFICIENCY * self.efficiency - self.jerk - self.velocity - self.courtesy
+    def four(self) -> tuple[float, float, float, float]:
+        """Efficiency, jerk, velocity, courtesy: what means and intervals are taken of."""
+        return self.efficiency, self.jerk, self.velocity, self.courtesy
 
 
-def jerk_of_speed(speed: FloatArray, dt_s: float) -> FloatArray:
-    """Second difference of scalar speed, unsmoothed.
-
-        j_k = (v_k - 2 v_{k-1} + v_{k-2}) / dt^2,   j_0 = j_1 = 0
-
-    Args:
-        speed: (T,) m/s without gaps.
-        dt_s: sampling interval.
-
-    Returns:
-        (T,) m/s^3.
-    """
-    jerk = np.zeros(speed.shape)
-    jerk[2:] = (speed[2:] - 2.0 * speed[1:-1] + speed[:-2]) / dt_s**2
-    return jerk
-
-
-def runs_of(present: BoolArray) -> list[tuple[int, int]]:
-    """Half-open runs of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], present, [False]]).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def rms_jerk(record: SpeedRecord, dt_s: float, normalizer: Normalizer) -> float:
-    """Root of the normalized sum of squared jerks; differences never cross a gap.
-
-    Returns:
-        m/s^3; 0 with fewer than three samples in every run.
-    """
-    runs = runs_of(record.present)
-    squares = sum(float((jerk_of_speed(record.speed[a:b], dt_s) ** 2).sum()) for a, b in runs)
-    count = {
-        "n": sum(b - a for a, b in runs),
-        "n-1": sum(b - a for a, b in runs) - 1,
-        "valid": sum(max(b - a - 2, 0) for a, b in runs),
-    }[normalizer]
-    return float(np.sqrt(squares / count)) if count > 0 else 0.0
-
-
-def rms_shortfall(record: SpeedRecord, desired_speed_mps: float, normalizer: Normalizer) -> float:
-    """Root of the normalized sum of squares of min(v - v_d, 0).
-
-    All samples are valid here, so ``valid`` equals ``n``.
-
-    Returns:
-        m/s; 0 without samples (with ``n-1``: with fewer than two).
-    """
-    short = np.minimum(record.speed[record.present] - desired_speed_mps, 0.0)
-    count = short.size - 1 if normalizer == "n-1" else short.size
-    return float(np.sqrt((short**2).sum() / count)) if count > 0 else 0.0
+def failed_terms(case_id: str, reason: str) -> ChallengeTerms:
+    """A run that did not finish: no term is known."""
+    nan = float("nan")
+    return ChallengeTerms(
+        case_id=case_id,
+        collided=False,
+        any_pair_collided=False,
+        ego_collided=False,
+        ego_at_fault=None,
+        efficiency=nan,
+        efficiency_unclamped=nan,
+        jerk=nan,
+        velocity=nan,
+        courtesy=nan,
+        courtesy_mean=nan,
+        failed=reason,
+    )
 
 
 def challenge_terms(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) -> ChallengeTerms:
     """The terms of one case under one set of rules; edge cases as listed in docs/drive/metrics.md."""
     if inputs.failed:
-        nan = float("nan")
-        return ChallengeTerms(
-            case_id=inputs.case_id,
-            collided=False,
-            any_pair_collided=False,
-            ego_collided=False,
-            ego_at_fault=None,
-            efficiency=nan,
-            efficiency_unclamped=nan,
-            jerk=nan,
-            velocity=nan,
-            courtesy=nan,
-            courtesy_mean=nan,
-            failed=inputs.failed,
-        )
+        return failed_terms(inputs.case_id, inputs.failed)
     cut = inputs.first_ego_collision if rules.stop_at_collision else None
     ego = _until(inputs.ego, cut)
     warnings: list[str] = []
@@ -260,18 +209,8 @@ def challenge_terms(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) ->
     efficiency, unclamped = _efficiency(inputs, rules, stopped=cut is not None)
     if np.isnan(efficiency):
         warnings.append("no progress expected: left out of S_eff")
-    listed = list(inputs.targets.items())[: rules.num_targets]
-    costs: list[float] = []
-    missing: list[str] = []
-    for car, record in listed:
-        clipped = None if record is None else _until(record, cut)
-        if clipped is None or not clipped.present.any():
-            missing.append(car)
-            continue
-        costs.append(
-            rms_jerk(clipped, inputs.dt_s, rules.normalizer)
-            + rms_shortfall(clipped, inputs.desired_speed_mps, rules.normalizer)
-        )
+    costs = courtesy_costs(inputs, rules)
+    present = [cost for cost in costs.values() if cost is not None]
     return ChallengeTerms(
         case_id=inputs.case_id,
         collided=inputs.any_pair_collided if rules.count == "any_pair" else inputs.ego_collided,
@@ -282,12 +221,27 @@ def challenge_terms(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) ->
         efficiency_unclamped=unclamped,
         jerk=rms_jerk(ego, inputs.dt_s, rules.normalizer),
         velocity=rms_shortfall(ego, inputs.desired_speed_mps, rules.normalizer),
-        courtesy=float(sum(costs)),
-        courtesy_mean=float(np.mean(costs)) if costs else 0.0,
-        missing_targets=tuple(missing),
+        courtesy=float(sum(present)),
+        courtesy_mean=float(np.mean(present)) if present else 0.0,
+        missing_targets=tuple(car for car, cost in costs.items() if cost is None),
         num_samples=int(ego.present.sum()),
         warnings=tuple(warnings),
     )
+
+
+def courtesy_costs(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) -> dict[str, float | None]:
+    """Right-of-way car to its rms jerk plus its rms shortfall of speed; None for a car that was never present."""
+    cut = inputs.first_ego_collision if rules.stop_at_collision else None
+    costs: dict[str, float | None] = {}
+    for car, record in list(inputs.targets.items())[: rules.num_targets]:
+        clipped = None if record is None else _until(record, cut)
+        if clipped is None or not clipped.present.any():
+            costs[car] = None
+            continue
+        costs[car] = rms_jerk(clipped, inputs.dt_s, rules.normalizer) + rms_shortfall(
+            clipped, inputs.desired_speed_mps, rules.normalizer
+        )
+    return costs
 
 
 def _until(record: SpeedRecord, last: int | None) -> SpeedRecord:
@@ -312,78 +266,3 @@ def _efficiency(inputs: ChallengeInputs, rules: ChallengeRules, *, stopped: bool
     else:
         ratio = 1.0
     return (min(ratio, 1.0) if rules.clamp_efficiency else ratio), ratio
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChallengeScore:
-    """Means over cases.
-
-    Attributes:
-        rules: name of the variant.
-        cases: number of cases, failed ones included.
-        failed: runs that did not finish; scored worst or dropped, as the rules say, but always counted here.
-        n_col: cases with a collision, as the rules count them.
-        n_col_any_pair: cases with a collision between any two cars that were checked.
-        n_col_ego: cases in which the ego collided.
-        n_col_at_fault: cases in which the ego collided and was at fault; None if nobody assessed it.
-        no_progress_expected: cases left out of S_eff.
-        s_eff: mean efficiency.
-        s_jer: mean of the jerk terms [m/s^3].
-        s_vel: mean of the speed terms [m/s].
-        s_cou: mean of the courtesy terms.
-        score: 10 s_eff - s_jer - s_vel - s_cou.
-    """
-
-    rules: str
-    cases: int
-    failed: int
-    n_col: int
-    n_col_any_pair: int
-    n_col_ego: int
-    n_col_at_fault: int | None
-    no_progress_expected: int
-    s_eff: float
-    s_jer: float
-    s_vel: float
-    s_cou: float
-    score: float
-
-
-def with_worst_values(terms: Sequence[ChallengeTerms]) -> list[ChallengeTerms]:
-    """Failed runs with declared worst values: e = 0 and the largest cost of any run that finished; NaN if none did."""
-    from dataclasses import replace
-
-    done = [t for t in terms if not t.failed]
-    worst = {name: max((getattr(t, name) for t in done), default=np.nan) for name in ("jerk", "velocity", "courtesy")}
-    return [replace(t, efficiency=0.0, efficiency_unclamped=0.0, **worst) if t.failed else t for t in terms]
-
-
-def challenge_score(terms: Sequence[ChallengeTerms], rules: ChallengeRules = DEFAULT) -> ChallengeScore:
-    """Aggregate the cases; means are NaN if there is nothing to average."""
-    counted = [t for t in terms if not t.failed] if rules.drop_failed else with_worst_values(terms)
-    efficiency = [t.efficiency for t in counted if not np.isnan(t.efficiency)]
-    s_eff, s_jer, s_vel, s_cou = (
-        float(np.mean(values)) if values else float("nan")
-        for values in (
-            efficiency,
-            [t.jerk for t in counted],
-            [t.velocity for t in counted],
-            [t.courtesy for t in counted],
-        )
-    )
-    faults = [t.ego_at_fault for t in terms if t.ego_at_fault is not None]
-    return ChallengeScore(
-        rules=rules.name,
-        cases=len(terms),
-        failed=sum(bool(t.failed) for t in terms),
-        n_col=sum(t.collided for t in terms),
-        n_col_any_pair=sum(t.any_pair_collided for t in terms),
-        n_col_ego=sum(t.ego_collided for t in terms),
-        n_col_at_fault=sum(faults) if faults else None,
-        no_progress_expected=len(counted) - len(efficiency),
-        s_eff=s_eff,
-        s_jer=s_jer,
-        s_vel=s_vel,
-        s_cou=s_cou,
-        score=WEIGHT_EFFICIENCY * s_eff - s_jer - s_vel - s_cou,
-    )
