@@ -10,7 +10,7 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.experiments import Store, status
-from giveway.generate.campaign.engine import FOLDER
+from giveway.generate.engine import FOLDER
 
 PLAN = ["--ego", "constant_speed", "--driver", "program", "--budget", "12", "--seed", "3"]
 

@@ -8,8 +8,8 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.data import DATASETS
-from giveway.generate.campaign.kept import stored_campaigns
 from giveway.generate.evaluation.methods import METHODS
+from giveway.generate.kept import stored_campaigns
 from giveway.generate.learning.policy import Policy, PolicyInfo, load_policy, save_policy
 from giveway.generate.policies import world_name
 from giveway.generate.worlds import Worlds, WorldSettings

@@ -16,7 +16,7 @@ from giveway.core.origins import Origin, banner
 
 if TYPE_CHECKING:
     from giveway.experiments import FailedCell
-    from giveway.generate.campaign.kept import CampaignRun
+    from giveway.generate.kept import CampaignRun
 
 app = typer.Typer(
     help="Which traffic makes a planner fail although it could have coped?",
@@ -198,9 +198,9 @@ def export(
 ) -> None:
     """Write failures as cases for giveway drive and giveway study, or as OpenSCENARIO files."""
     from giveway.core.errors import EmptySelectionError, UsageError
-    from giveway.generate.campaign.kept import stored_campaigns, stored_failures
     from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
+    from giveway.generate.kept import stored_campaigns, stored_failures
 
     if form not in ("cases", "openscenario"):
         raise UsageError("unknown format", where="--format", found=form, hint="cases or openscenario")

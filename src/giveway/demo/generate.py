@@ -6,11 +6,11 @@ from pathlib import Path
 
 from giveway.demo.chapter import Chapter, Section
 from giveway.experiments.threads import limited_threads
-from giveway.generate.campaign.campaign import CampaignSpec
-from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
-from giveway.generate.campaign.kept import run_into_store, stored_campaigns, stored_failures
+from giveway.generate.campaign import CampaignSpec
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.export.cases import write_failures
+from giveway.generate.kept import run_into_store, stored_campaigns, stored_failures
 from giveway.generate.policies import open_policy, settings_for
 from giveway.generate.report.page import write_report
 from giveway.generate.report.summary import recorded_reference, summarize

@@ -14,11 +14,11 @@ from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.experiments import Executor, FailedCell, Progress
 from giveway.experiments.specs import validated
 from giveway.experiments.threads import limited_threads
-from giveway.generate.campaign.campaign import CampaignSpec
-from giveway.generate.campaign.drivers import baseline
-from giveway.generate.campaign.engine import CampaignOrder, campaigns_on
-from giveway.generate.campaign.kept import CampaignRun, run_into_store, stored_campaigns, stored_failures
+from giveway.generate.campaign import CampaignSpec
+from giveway.generate.drivers.cars import baseline
+from giveway.generate.engine import CampaignOrder, campaigns_on
 from giveway.generate.export.cases import write_failures
+from giveway.generate.kept import CampaignRun, run_into_store, stored_campaigns, stored_failures
 from giveway.generate.policies import check_world, open_policy, settings_for
 from giveway.generate.search import SEARCHES
 from giveway.generate.section import CASES

@@ -13,8 +13,8 @@ from giveway.core.errors import EmptySelectionError, MissingDependencyError, Sto
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Status
-from giveway.generate.campaign.kept import stored_campaigns, stored_failures
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
+from giveway.generate.kept import stored_campaigns, stored_failures
 from giveway.generate.report.page import MEASURES
 from giveway.generate.report.summary import CampaignSummary, recorded_reference, summarize
 from giveway.reports.plain_table import Block, Column, PlainTable, Value, value

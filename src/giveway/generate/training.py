@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveway.core.errors import UsageError
-from giveway.generate.campaign.cutting_in import CutInDriver
+from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig

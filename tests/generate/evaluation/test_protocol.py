@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from giveway.experiments import SerialExecutor, run
-from giveway.generate.campaign.cutting_in import CutInDriver
-from giveway.generate.campaign.drivers import PolicyDriver, baseline
-from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.drivers.cars import PolicyDriver, baseline
+from giveway.generate.drivers.cutting_in import CutInDriver
+from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import METHODS, methods_called
 from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
 from giveway.generate.evaluation.sanity import sanity_bands

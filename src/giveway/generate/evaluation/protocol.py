@@ -18,8 +18,8 @@ from giveway.core.errors import EmptySelectionError
 from giveway.experiments import Cell, CellResult, Measurement, Store, collect
 from giveway.experiments.engine import CellContext
 from giveway.experiments.threads import limited_threads
-from giveway.generate.campaign.campaign import CampaignSpec, Known, run_campaign
-from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
+from giveway.generate.campaign import CampaignSpec, Known, run_campaign
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.evaluation.comparison import Comparison, compare
 from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.evaluation.methods import METHODS, Method

@@ -15,9 +15,12 @@ from typing import Any
 from giveway.core.errors import ClusterError, UsageError
 from giveway.experiments import Cell, CellContext, CellResult, Executor, Measurement, Progress, RunSummary, Store, run
 from giveway.experiments.threads import limited_threads
-from giveway.generate.campaign.campaign import CampaignSpec
-from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
-from giveway.generate.campaign.kept import (
+from giveway.generate.campaign import CampaignSpec
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
+from giveway.generate.evaluation.measures import all_measures
+from giveway.generate.evaluation.protocol import settings_from
+from giveway.generate.evaluation.results import TestResult
+from giveway.generate.kept import (
     VERSIONS,
     CampaignRun,
     campaign_params,
@@ -26,14 +29,11 @@ from giveway.generate.campaign.kept import (
     known_results,
     planned_cells,
 )
-from giveway.generate.evaluation.measures import all_measures
-from giveway.generate.evaluation.protocol import settings_from
-from giveway.generate.evaluation.results import TestResult
 from giveway.generate.policies import open_policy
 from giveway.generate.worlds import WorldSettings
 
 KIND = "generate_campaign"
-FUNCTION = "giveway.generate.campaign.engine:evaluate"
+FUNCTION = "giveway.generate.engine:evaluate"
 FOLDER = "campaigns"
 """Store of finished and failed campaigns, inside the store of their tests."""
 

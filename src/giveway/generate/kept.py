@@ -12,8 +12,8 @@ from typing import Any
 
 from giveway.core.errors import EmptySelectionError, StoreError
 from giveway.experiments import Cell, CellResult, Measurement, Progress, SilentProgress, Store, content_key, read_index
-from giveway.generate.campaign.campaign import CampaignSpec, Known, Tested, run_campaign
-from giveway.generate.campaign.drivers import CarDriver, PolicyDriver
+from giveway.generate.campaign import CampaignSpec, Known, Tested, run_campaign
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver
 from giveway.generate.evaluation.results import TestResult
 from giveway.generate.export.cases import Failure, failure_id
 from giveway.generate.export.frames import frame_of, tracks_of
@@ -22,7 +22,7 @@ from giveway.generate.roads import make_road
 from giveway.generate.worlds import WorldSettings
 
 KIND = "generate"
-FUNCTION = "giveway.generate.campaign.kept:run_into_store"
+FUNCTION = "giveway.generate.kept:run_into_store"
 VERSIONS = {"generate": 2}
 MEASURED = (
     "failed",

@@ -14,8 +14,8 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
-from giveway.generate.campaign.drivers import CarDriver
-from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.drivers.cars import CarDriver
+from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.perturbation.adaptive import Filed, Memory, Perturbation
 from giveway.generate.protocol import EpisodeRecord
