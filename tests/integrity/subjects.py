@@ -161,15 +161,15 @@ def cells(folder: Path) -> Generator[Subject]:
 @contextmanager
 def plans_and_runs(folder: Path) -> Generator[Subject]:
     """``store.json``, the plan, a run and a failure."""
-    from giveway.experiments import Cell, SerialExecutor, Store, run, status
+    from giveway.experiments import Cell, SerialExecutor, Store, compute, status
     from giveway.experiments.records import failure_of
 
     root = folder / "R"
-    run(
+    compute(
         [],
-        function="giveway.experiments.evaluation:load_function",
+        experiment="giveway.experiments.evaluation:load_function",
         store=root,
-        executor=SerialExecutor(),
+        engine=SerialExecutor(),
         spec={"a": [1, 2]},
     )
     Store(root).write_failure(failure_of(Cell(kind="x", params={"b": 1}), ValueError("no")))
@@ -216,7 +216,7 @@ def artifacts(folder: Path) -> Generator[Subject]:
     def compute() -> Path:
         getattr(evaluation, "_cached_samples").cache_clear()  # noqa: B009 - as a new process
         store = Store(root, create=True)
-        summary = run_benchmark(plan_run(spec, store, {}), store, executor=SerialExecutor())
+        summary = run_benchmark(plan_run(spec, store, {}), store, engine=SerialExecutor())
         if not summary.ok:
             raise Named(str(summary.failures))
         (record,) = sorted((root / "cells").rglob("*.json"))

@@ -208,17 +208,17 @@ class _Prepared:
 
         return protocol_cells(
             self.methods,
-            settings=self.settings,
+            machine=self.settings,
             egos=self.egos,
             seeds=range(seeds),
             budget=budget,
             policies=self.policies,
         )
 
-    def run(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
+    def compute(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
         """Drive what the store lacks; returns how many campaigns failed."""
+        from giveway.experiments import compute as run_cells
         from giveway.experiments import default_progress
-        from giveway.experiments import run as run_cells
         from giveway.generate.evaluation.protocol import FUNCTION
         from giveway.generate.learning.policy import load_policy
 
@@ -226,11 +226,11 @@ class _Prepared:
         spec = {"command": "generate bench", "methods": [m.name for m in self.methods], "egos": list(self.egos)}
         summary = run_cells(
             cells,
-            function=FUNCTION,
+            experiment=FUNCTION,
             store=out,
             spec={**spec, "budget": cells[0].params["budget"]},
-            settings={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
-            executor=executor,
+            machine={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
+            engine=executor,
             rerun="failed",
             max_hours=max_hours,
             progress=default_progress(),
@@ -268,7 +268,7 @@ def _prepared(
             key = f"{method.policy_name}@{ego}"
             if key not in policies:
                 policies[key] = [_train(method, settings, ego, order, seed) for seed in range(order.seeds)]
-    return _Prepared(methods=methods, settings=settings, egos=egos, policies=policies)
+    return _Prepared(methods=methods, machine=settings, egos=egos, policies=policies)
 
 
 def _train(method: Method, settings: WorldSettings, ego: str, order: TrainingOrder, seed: int) -> Path:

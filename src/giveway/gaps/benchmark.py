@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from giveway.experiments import Cell, Executor, Progress, Rerun, RunSummary, Store, run
+from giveway.experiments import Cell, Executor, Progress, Rerun, RunSummary, Store, compute
 from giveway.gaps.cells import FUNCTION, cells_of
 from giveway.gaps.sources import Source, sources_for
 from giveway.gaps.spec import RunSpec
@@ -62,13 +62,13 @@ def run_benchmark(
 
     ``device`` is where networks are trained; results of another device agree up to rounding and are not told apart.
     """
-    return run(
+    return compute(
         planned.cells,
-        function=FUNCTION,
+        experiment=FUNCTION,
         store=store,
-        executor=executor,
+        engine=executor,
         spec=planned.spec.model_dump(mode="json"),
-        settings={
+        machine={
             "roots": {name: source.address for name, source in planned.sources.items()},
             "synthetic": {
                 name: planned.spec.synthetic[name].model_dump()

@@ -16,7 +16,7 @@ from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
 from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
-from giveway.experiments import Cell, CellContext, CellResult, Measurement
+from giveway.experiments import Cell, CellResult, Context, Measurement
 from giveway.experiments.cells import content_key
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
@@ -45,7 +45,7 @@ CHECKPOINT_EVERY_S = 20.0
 CLASSES = {"accepted": True, "rejected": False}
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate(cell: Cell, context: Context) -> CellResult:
     """Compute one cell; depends on nothing but the cell and the recordings it names.
 
     Raises:
@@ -93,14 +93,14 @@ def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
 
 
 def _fit(
-    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: CellContext, key: str, what: str
+    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: Context, key: str, what: str
 ) -> FittedGapPredictor:
     """Fit on the device of the run, telling how far training is; a killed run goes on with it where it was."""
     folder = context.artifacts.root / "unfinished" / key
     place = TrainingPlace(
-        device=str(context.settings.get("device", "cpu")),
+        device=str(context.machine.get("device", "cpu")),
         folder=folder,
-        tell=lambda line: context.tell(f"{what}: {line}"),
+        tell=lambda line: context.message(f"{what}: {line}"),
         checkpoint_every_s=CHECKPOINT_EVERY_S,
     )
     fitted = placed(recipe, place).fit(train, rng)
@@ -108,7 +108,7 @@ def _fit(
     return fitted
 
 
-def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSamples:
+def samples_for(cell: Cell, context: Context, profile: Profile) -> GapSamples:
     """Samples of a cell, extracted once per dataset, prediction time and input length."""
     params = cell.params
     description = {
@@ -134,7 +134,7 @@ def _cached_samples(path: Path) -> GapSamples:
     return read_samples(path)
 
 
-def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
+def _extract(cell: Cell, context: Context, profile: Profile) -> Extracted:
     """Cut samples out of the gaps of a dataset, which are found once for all prediction times."""
     params = cell.params
     extraction = EXTRACTIONS.get(params["dataset"])
@@ -147,7 +147,7 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
     }
 
     def build(folder: Path) -> None:
-        settings = context.settings
+        settings = context.machine
         source = recordings_for(
             extraction.info.dataset, cell.data, settings["roots"], settings.get("synthetic", {}), context.artifacts
         )
@@ -165,7 +165,7 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
 
 def _measure(
     cell: Cell,
-    context: CellContext,
+    context: Context,
     profile: Profile,
     samples: GapSamples,
     division: Division,
@@ -200,7 +200,7 @@ def _kind(prediction: Prediction) -> OutputKind:
 
 def _conditional_paths(
     cell: Cell,
-    context: CellContext,
+    context: Context,
     profile: Profile,
     samples: GapSamples,
     division: Division,
@@ -230,7 +230,7 @@ def _conditional_paths(
         what = f"{label} paths for {cell.label()}"
         _fit(recipe, samples.take(chosen), root, context, content_key(description), what).save(folder)
 
-    place = TrainingPlace(device=str(context.settings.get("device", "cpu")))
+    place = TrainingPlace(device=str(context.machine.get("device", "cpu")))
     fitted: FittedGapPredictor = placed(recipe, place).load(context.artifacts.get(description, build))
     test = samples.take(division.test)
     predicted = fitted.predict(test.inputs, _stream(cell, "conditional paths", label))
