@@ -26,10 +26,22 @@ def write_weights(
     framework: Literal["numpy", "torch"] = "numpy",
     purpose: str = "writing weights",
 ) -> None:
-    """A safetensors file with its own SHA-256 in the header, written atomically.
+    """Write :func:`weights_bytes` atomically."""
+    data = weights_bytes(tensors, facts, framework=framework, purpose=purpose)
+    with write_atomically(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def weights_bytes(
+    tensors: Mapping[str, Any],
+    facts: Mapping[str, str] | None = None,
+    *,
+    framework: Literal["numpy", "torch"] = "numpy",
+    purpose: str = "writing weights",
+) -> bytes:
+    """Content of a safetensors file with its own SHA-256 in the header.
 
     Args:
-        path: where to.
         tensors: by name, each contiguous.
         facts: metadata.
         framework: what the tensors are.
@@ -45,6 +57,4 @@ def write_weights(
             from safetensors.numpy import save
     except ImportError as error:
         raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
-    data = save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL})
-    with write_atomically(path) as temporary:
-        temporary.write_bytes(seal_weights(data))
+    return seal_weights(save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL}))

@@ -101,7 +101,11 @@ class Experiment(Protocol[S]):
 
 EXPERIMENTS: Registry[Experiment[Any]] = Registry(
     "experiment",
-    {"gaps": "giveway.gaps.experiment:GAPS"},
+    {
+        "gaps": "giveway.gaps.experiment:GAPS",
+        "campaign": "giveway.generate.experiment:CAMPAIGN",
+        "training": "giveway.generate.training:TRAINING",
+    },
     group="giveway.experiments",
 )
 """Experiments by name; workers import them by it."""

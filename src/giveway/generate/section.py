@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UsageError
+from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
-from giveway.experiments import Status
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
-from giveway.generate.kept import stored_campaigns, stored_failures
+from giveway.generate.failures import CASES, stored_campaigns, stored_failures
+from giveway.generate.learning.curves import curves_figure
+from giveway.generate.learning.rounds import stored_rounds
 from giveway.generate.report.page import MEASURES
 from giveway.generate.report.summary import CampaignSummary, recorded_reference, summarize
 from giveway.reports.plain_table import Block, Column, PlainTable, Value, value
@@ -28,15 +28,12 @@ if TYPE_CHECKING:
 
 NAME_WIDTH, VALUE_WIDTH = 48, 10
 """Columns of the measures of a campaign."""
-CASES = "cases"
-"""Folder of the exported failures inside a store."""
-TRAINING_FILE = "training.json"
 
 
 class CampaignSection(Section):
     """Tables ``measures`` and ``failures`` of campaigns."""
 
-    kind = "generate"
+    kind = "campaign"
     title = "Generated traffic"
     tables = ("measures", "failures")
 
@@ -74,17 +71,6 @@ class CampaignSection(Section):
         return banner("the traffic", [Origin.GENERATED])
 
 
-class ProtocolSection(Section):
-    """Methods compared by ``giveway generate bench``; means over all cells."""
-
-    kind = "generate_protocol"
-    title = "Comparison of methods"
-
-    def origin(self, results: Results) -> str:
-        """Nothing here was recorded."""
-        return banner("the traffic", [Origin.GENERATED])
-
-
 class TrainingSection(Section):
     """Table ``rounds`` and figure ``learning`` of a training."""
 
@@ -92,37 +78,6 @@ class TrainingSection(Section):
     title = "Training"
     tables = ("rounds",)
     figures = ("learning",)
-
-    def spec(self, results: Results) -> Mapping[str, Any]:
-        """Settings of learning, worlds and rounds."""
-        return training_document(results.place)["settings"]
-
-    def runs(self, results: Results) -> Sequence[Mapping[str, Any]]:
-        """Trainings keep no record of their starts."""
-        return ()
-
-    def status(self, results: Results) -> Status:
-        """Rounds that are done; the number asked for is known only of a finished training."""
-        done = int(training_document(results.place)["rounds"])
-        return Status(total=done, done=done, failed=0, missing=0, damaged=(), failures=(), running=False)
-
-    def frame(self, results: Results) -> pl.DataFrame:
-        """One row per round and measure."""
-        document = training_document(results.place)
-        names = ("mean_return", "critic_loss", "value", "noise")
-        rows: list[dict[str, Any]] = []
-        for entry in document["history"]:
-            measured = {**{name: entry[name] for name in names}, **entry["evaluation"]}
-            where = {"kind": self.kind, "round": entry["round"], "env_steps": entry["steps"]}
-            rows += [
-                {**where, "metric": metric, "value": v, "num_samples": entry["episodes"]}
-                for metric, v in measured.items()
-            ]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    def samples(self, results: Results, filters: Mapping[str, Any]) -> pl.DataFrame:
-        """A training keeps none."""
-        raise UsageError("a training has no per-sample values", where=results.place, hint="use .frame()")
 
     def table(self, results: Results, name: str, **choices: Any) -> Shown:
         """Return, loss and evaluation after each round."""
@@ -183,18 +138,18 @@ def failures_table(results: Results, **filters: Any) -> PlainTable:
 
 def rounds_table(results: Results) -> PlainTable:
     """Return, loss and evaluation after each round of a training."""
-    history = training_document(results.place)["history"]
-    names = list(dict.fromkeys(name for entry in history for name in entry["evaluation"]))
+    reports = [one.report for one in stored_rounds(results.store)]
+    names = list(dict.fromkeys(name for report in reports for name in report.evaluation))
     heads = ("round", "env_steps", "return", "critic loss", *(name.replace("_", " ") for name in names))
     rows = tuple(
         (
-            value(entry["round"]),
-            value(entry["steps"]),
-            value(entry["mean_return"], ".2f"),
-            value(entry["critic_loss"]),
-            *(value(entry["evaluation"].get(name)) for name in names),
+            value(report.round),
+            value(report.steps),
+            value(report.mean_return, ".2f"),
+            value(report.critic_loss),
+            *(value(report.evaluation.get(name)) for name in names),
         )
-        for entry in history
+        for report in reports
     )
     return PlainTable(
         title="Rounds of the training", blocks=(Block(columns=tuple(Column(head=h) for h in heads), rows=rows),)
@@ -203,31 +158,7 @@ def rounds_table(results: Results) -> PlainTable:
 
 def learning_figure(results: Results) -> Figure:
     """Learning curves of a training."""
-    try:
-        from giveway.generate.learning.checkpoint import read_saved
-        from giveway.generate.learning.curves import curves_figure
-    except ImportError as error:
-        raise MissingDependencyError("torch", extra="generate", purpose="reading a training") from error
-    saved = read_saved(results.place)
-    return curves_figure(() if saved is None else saved.history)
-
-
-def training_document(folder: Path) -> dict[str, Any]:
-    """What ``training.json`` says.
-
-    Raises:
-        StoreError: it is damaged, or a newer version wrote it.
-    """
-    expect = Expect(error=StoreError, what="the training", hint="start the same training again")
-    document = read_sealed(folder / TRAINING_FILE, expect=expect).document
-    if document.get("format") != "giveway-training" or int(document.get("version", 0)) > 1:
-        raise StoreError(
-            "this training was written by a newer version, or is none",
-            where=folder / TRAINING_FILE,
-            found=f"format {document.get('format')!r}, version {document.get('version')}",
-            hint="pip install --upgrade giveway",
-        )
-    return document
+    return curves_figure([one.report for one in stored_rounds(results.store)])
 
 
 def _failures(results: Results, filters: Mapping[str, Any], *, everything: bool) -> list[Failure]:
@@ -255,4 +186,4 @@ def _formatted(number: float, form: str) -> Value:
     return Value(raw=number, text=form.format(number)) if number == number else Value(raw=None, text="-")
 
 
-CAMPAIGNS, PROTOCOL, TRAINING = CampaignSection(), ProtocolSection(), TrainingSection()
+CAMPAIGNS, TRAINING = CampaignSection(), TrainingSection()

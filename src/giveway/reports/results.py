@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveway.sim.case_sets import CaseSet
     from giveway.sim.logs import DriveLog
 
-FOLDERS = {"study.toml": "study", "training.json": "training"}
+FOLDERS = {"study.toml": "study"}
 """File that marks a folder of results which is no store of cells, and the kind of these results."""
 
 
@@ -36,7 +36,7 @@ class Results:
 
     Attributes:
         place: folder of the results; for an address in an object store the copy on this machine.
-        kind: ``gaps``, ``drive``, ``generate``, ``training`` or ``study``.
+        kind: ``gaps``, ``drive``, ``campaign``, ``training`` or ``study``.
     """
 
     def __init__(self, place: Path, kind: str, *, store: Store | None = None, options: Mapping[str, Any] | None = None):
@@ -64,6 +64,12 @@ class Results:
         for file, found in FOLDERS.items():
             if (place / file).is_file():
                 return Results(place, found, options=options)
+        if (place / "training.json").is_file():
+            raise StoreError(
+                "this training was written by release 0.1",
+                where=place,
+                hint="its policy can be used as before, with --policy; for curves and rounds train into a new folder",
+            )
         if not (place / STORE_FILE).is_file():
             raise StoreError(
                 "there is no result store, training or study in this folder",
@@ -202,7 +208,7 @@ class Results:
 def _of_store(store: Store, kind: str | None) -> Results:
     """Results of the kind that the cells of a store have; of a store without cells, the kind that was planned."""
     kinds = [str(k) for k in read_index(store).frame["kind"].unique().sort()]
-    planned = sorted({plan.function.split(".")[1] for plan in store.plans() if plan.function.startswith("giveway.")})
+    planned = sorted({kind for plan in store.plans() for kind in plan.kinds})
     found = kinds or [name for name in planned if name in SECTIONS]
     if kind is not None and kind not in found:
         raise EmptySelectionError(

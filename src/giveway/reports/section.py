@@ -154,8 +154,7 @@ SECTIONS: Registry[Section] = Registry(
     {
         "gaps": "giveway.gaps.section:GAPS",
         "drive": "giveway.drive.section:DRIVE",
-        "generate": "giveway.generate.section:CAMPAIGNS",
-        "generate_protocol": "giveway.generate.section:PROTOCOL",
+        "campaign": "giveway.generate.section:CAMPAIGNS",
         "training": "giveway.generate.section:TRAINING",
         "study": "giveway.study.section:STUDY",
     },

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
 
 from giveway.experiments import SerialExecutor, compute
 from giveway.generate.drivers.cars import PolicyDriver, baseline
 from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import METHODS, methods_called
-from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
 from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
 from giveway.generate.policies import open_policy

@@ -12,7 +12,7 @@ from giveway.core.files import write_text
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Provenance, Scene
 from giveway.generate.export.cases import EGO, Failure
-from giveway.generate.kept import stored_failures
+from giveway.generate.failures import stored_failures
 from giveway.generate.report.summary import CampaignSummary, Reference
 from giveway.reports.player.document import Event, replay_document
 from giveway.reports.player.page import embed_json, static_text

@@ -22,8 +22,8 @@ from giveway.sim.log_files import logs_below
 
 Files = Iterator[tuple[str, str | bytes]]
 Replay = Callable[[], Mapping[str, Any]]
-TITLES = {"gaps": "Gap acceptance", "drive": "Closed loop", "generate": "Generated traffic"}
-CELL_NAMES = {"drive": "Cases", "generate": "Tests"}
+TITLES = {"gaps": "Gap acceptance", "drive": "Closed loop", "campaign": "Generated traffic"}
+CELL_NAMES = {"drive": "Cases", "campaign": "Tests"}
 SHORT_KEY = 8
 """Digits of a cell's key at the end of the name of its log folder."""
 
@@ -58,7 +58,7 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
     cells = stores.cells_of(tidy)
     kind = str(tidy["kind"][0]) if tidy.height else _planned_kind(store)
     parts = _Parts(components=[f"command:{kind}"])
-    sampled = [] if kind == "generate" else stores.sample_tables(store, cells, limits)
+    sampled = [] if kind == "campaign" else stores.sample_tables(store, cells, limits)
     whole = [key for key in sampled if _is_whole(store, key)]
     if len(whole) < len(sampled):
         sampled, state = whole, status(store)  # the others are among the damaged ones now
@@ -66,7 +66,7 @@ def run_section(root: Path, *, id: str, title: str, sources: Sources, limits: Li
         _gaps(parts, store, tidy, sampled, sources)
     elif kind == "drive":
         _drive(parts, root, tidy, cells.keys, sources, limits)
-    elif kind == "generate" and sources.generated is not None:
+    elif kind == "campaign" and sources.generated is not None:
         parts.overview += generated_blocks(sources.generated)
         parts.facts += generated_facts(sources.generated)
     else:

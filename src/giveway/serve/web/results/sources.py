@@ -30,7 +30,7 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None, r
     from giveway.reports.site.runs import run_section
 
     store = Store(root)
-    if any(plan.spec.get("command") == "generate run" for plan in store.plans()):
+    if any("campaign" in plan.kinds for plan in store.plans()):
         sources = _generated(root, recorded if recorded is not None else data)
     else:
         sources = Sources(
@@ -44,7 +44,7 @@ def run(root: Path, id: str, *, title: str, limits: Limits, data: Path | None, r
 def _generated(root: Path, recorded: Path | None) -> Sources:
     """Numbers of all campaigns of a store of generated traffic, and replays of their failures."""
     from giveway.core.errors import EmptySelectionError
-    from giveway.generate.kept import stored_campaigns
+    from giveway.generate.failures import stored_campaigns
     from giveway.generate.report.page import MEASURES, REALISM
     from giveway.generate.report.summary import recorded_reference, summarize
     from giveway.reports.site.content import Sources
@@ -77,9 +77,9 @@ def _generated(root: Path, recorded: Path | None) -> Sources:
 
 def _failure_replay(root: Path, key: str, road: str) -> Mapping[str, Any]:
     from giveway.experiments import Store
+    from giveway.generate.evaluation.results import result_from
     from giveway.generate.export.cases import Failure
     from giveway.generate.export.frames import tracks_of
-    from giveway.generate.kept import result_from
     from giveway.generate.report.page import failure_document
 
     store = Store(root)
