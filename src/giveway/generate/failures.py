@@ -18,6 +18,8 @@ from giveway.generate.spec import CampaignSpec
 
 CASES = "cases"
 """Folder of the exported failures inside a store."""
+UNSAID = ("test", "generation")
+"""In which cells differ without a difference between campaigns that is worth a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,11 +128,11 @@ def write_cases(store: Path) -> int:
 def _labels(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """One label per campaign; what else they differ in is added where they would look the same."""
     plain = [_label(cell["params"]) for cell in cells]
-    facts = [dict(_leaves({**cell["params"], **cell["settings"], **cell["versions"], "test": 0})) for cell in cells]
+    facts = [dict(_leaves({**cell["settings"], **cell["params"], **cell["versions"]})) for cell in cells]
     labels: list[str] = []
     for text, mine in zip(plain, facts, strict=True):
         alike = [other for label, other in zip(plain, facts, strict=True) if label == text]
-        odd = [name for name in mine if any(other.get(name) != mine[name] for other in alike)]
+        odd = [n for n in mine if n not in UNSAID and any(other.get(n) != mine[n] for other in alike)]
         labels.append(", ".join([text, *(f"{name} {mine[name]}" for name in odd)]))
     return labels
 

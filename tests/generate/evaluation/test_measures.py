@@ -7,8 +7,8 @@ import pytest
 from giveway.experiments.files import plain
 from giveway.generate.evaluation.measures import all_measures, effect, parameter_distance
 from giveway.generate.evaluation.measures import tests_until as until
-from giveway.generate.evaluation.results import TestResult, result_from as Result
-from giveway.generate.evaluation.results import failure_kind
+from giveway.generate.evaluation.results import TestResult as Result
+from giveway.generate.evaluation.results import failure_kind, result_from
 from giveway.generate.protocol import Outcome
 from giveway.testing.worlds import car, tracks_of
 
