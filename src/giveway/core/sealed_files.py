@@ -39,7 +39,7 @@ def weights_bytes(
     framework: Literal["numpy", "torch"] = "numpy",
     purpose: str = "writing weights",
 ) -> bytes:
-    """Content of a safetensors file with its own SHA-256 in the header.
+    """Content of a safetensors file with its own SHA-256 in the header; equal weights and facts give equal bytes.
 
     Args:
         tensors: by name, each contiguous.
@@ -57,4 +57,14 @@ def weights_bytes(
             from safetensors.numpy import save
     except ImportError as error:
         raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
-    return seal_weights(save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL}))
+    return seal_weights(_in_order(save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL})))
+
+
+def _in_order(data: bytes) -> bytes:
+    """The file with its metadata sorted by name: safetensors 0.8 writes them in an order that changes between calls."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
+    return len(text).to_bytes(8, "little") + text + data[8 + size :]
