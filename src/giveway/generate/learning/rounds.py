@@ -62,9 +62,9 @@ class RoundReport:
     @staticmethod
     def of(values: Mapping[str, Any]) -> RoundReport:
         """The inverse of :meth:`as_dict`; null stands for NaN."""
-        known = {name: math.nan if value is None else value for name, value in values.items()}
-        evaluation = {n: math.nan if v is None else v for n, v in values["evaluation"].items()}
-        return RoundReport(**{**known, "evaluation": evaluation})
+        known: dict[str, Any] = {name: math.nan if value is None else value for name, value in values.items()}
+        known["evaluation"] = {n: math.nan if v is None else v for n, v in values["evaluation"].items()}
+        return RoundReport(**known)
 
 
 def _finite(value: Any) -> Any:
