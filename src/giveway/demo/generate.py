@@ -35,7 +35,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
     rows = [("cars driven by", "tests", *(title for _, title in SHOWN))]
     for title, driver, search in DRIVERS:
         spec = CampaignSpec(
-            planner=EGO, road=ROAD, driver=driver, search=search, perturb=False, budget=BUDGET, seed=seed
+            planner=(EGO,), road=ROAD, driver=driver, search=search, perturb=False, budget=BUDGET, seed=seed
         )
         run_campaigns(spec, folder)
         results = campaigns_of(spec, folder)[0].results
