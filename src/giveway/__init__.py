@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from giveway.components import register
     from giveway.core.errors import GivewayError
     from giveway.core.lanes import LaneMap
+    from giveway.core.predictions import Prediction
     from giveway.core.samples import GapSamples
     from giveway.core.scene import Scene
     from giveway.core.tracks import AgentKind, Tracks
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from giveway.generate.run import find_failures
     from giveway.generate.train import train_traffic
     from giveway.planning.base import Planner
+    from giveway.predictors.base import Predictor
+    from giveway.reports.find import cite, report
     from giveway.reports.results import Results
-    from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
+    from giveway.serve.web.calls import analyze_study, create_study, serve_study
     from giveway.sim.case_sets import CaseSet
     from giveway.sim.cases import Case
     from giveway.sim.logs import DriveLog
@@ -62,6 +65,8 @@ __all__ = [
     "LocalEngine",
     "OpenDataset",
     "Planner",
+    "Prediction",
+    "Predictor",
     "Results",
     "Scene",
     "Tracks",
@@ -87,6 +92,7 @@ _HOMES = {
     "components": ("register",),
     "core.errors": ("GivewayError",),
     "core.lanes": ("LaneMap",),
+    "core.predictions": ("Prediction",),
     "core.samples": ("GapSamples",),
     "core.scene": ("Scene",),
     "core.tracks": ("AgentKind", "Tracks"),
@@ -97,13 +103,15 @@ _HOMES = {
     "generate.run": ("find_failures",),
     "generate.train": ("train_traffic",),
     "planning.base": ("Planner",),
+    "predictors.base": ("Predictor",),
+    "reports.find": ("cite", "report"),
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),
     "sim.cases": ("Case",),
     "sim.logs": ("DriveLog",),
     "stats.agreement_of": ("agreement",),
-    "serve.web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
+    "serve.web.calls": ("analyze_study", "create_study", "serve_study"),
 }
 """Module to the public names it defines; they are imported on first use."""
 _MODULE_OF = {name: f"giveway.{module}" for module, names in _HOMES.items() for name in names}

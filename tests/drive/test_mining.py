@@ -14,7 +14,7 @@ from giveway.drive.gallery import write_gallery
 from giveway.drive.mining import MiningRules, mine_scene, who_yields
 from giveway.drive.rings import ring_lanes
 from giveway.drive.scenes import GivenScenes
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.cases import Role
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 
@@ -112,7 +112,7 @@ def test_mined_cases_of_the_bundled_recordings_can_be_driven(tmp_path):
     driven = list(drive_cases(found[:3], GivenScenes(scenes), predictor=make_predictor("constant_velocity")))
     assert all(isinstance(drive, Drive) for drive in driven)
     write_gallery(tmp_path / "g.html", [(case, scenes[case.recording]) for case in found])
-    assert (tmp_path / "g.html").read_text().count("<figure>") == len(found)
+    assert (tmp_path / "g.html").read_text().count('<figure class="chart">') == len(found)
 
 
 def test_shared_runs_start_and_end_where_paths_meet():

@@ -40,7 +40,7 @@ def show(
     from giveway.data import DATASETS
     from giveway.reports.drawing import draw_scene
     from giveway.reports.player.document import replay_document
-    from giveway.reports.player.page import replay_page
+    from giveway.reports.rendering import replay_page
 
     adapter = DATASETS.get(dataset)
     chosen = replace(_choose(adapter.recordings(root), recording), accept_implausible=accept_implausible)

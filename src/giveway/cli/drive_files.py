@@ -191,7 +191,7 @@ def train_predictor(
     """Train a predictor on recordings and compare it with constant velocity; run again to resume."""
     from giveway.data import DATASETS
     from giveway.drive.training import TrainingRules, train_on_scenes
-    from giveway.predictors.motion.windows import TrainingOptions
+    from giveway.predictors.windows import TrainingOptions
 
     if out.suffix != ".safetensors":
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
@@ -208,7 +208,7 @@ def train_predictor(
     with recording_progress("train") as report:
         result = train_on_scenes(scenes, out, TrainingRules(kind=kind, stride=stride, options=options), on_step=report)
     if figure is not None:
-        from giveway.reports.learning import learning_curve
+        from giveway.gaps.learning import learning_curve
 
         learning_curve(result["loss"], result["validation_ade_m"], figure, title=f"{kind}, {result['windows']} windows")
     if as_json:

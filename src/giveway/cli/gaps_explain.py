@@ -31,11 +31,11 @@ def explain(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document, with every number of the picture."),
 ) -> None:
     """Draw what the simulated driver saw, believed, valued and did in one encounter (PNG and HTML)."""
+    from giveway.gaps.explanation import document_of, summary_of, write_page
     from giveway.gaps.files import read_samples
     from giveway.predictors.commotions.config import Configuration, Switches
     from giveway.predictors.commotions.explain import check_path
     from giveway.predictors.commotions.explain import explain as explain_path
-    from giveway.predictors.commotions.page import document_of, summary_of, write_page
     from giveway.predictors.commotions.picture import draw_explanation
     from giveway.predictors.commotions.predictor import encounters_of, usable
 

@@ -33,7 +33,7 @@ def learning(
 ) -> None:
     """How training went: epochs, loss, error on held-out samples and own NLL per cell, and a learning curve."""
     from giveway.experiments import Store
-    from giveway.reports.learning import learning_curves
+    from giveway.gaps.learning import learning_curves
 
     rows: list[dict[str, Any]] = []
     curves: list[list[dict[str, float | None]]] = []
@@ -93,7 +93,7 @@ def calibration(
     import numpy as np
 
     from giveway.experiments import Store
-    from giveway.reports.learning import calibration_plot
+    from giveway.gaps.learning import calibration_plot
 
     opened = Store(store)
     wanted = {"model": model, "dataset": dataset, "t0": t0, "split": "random"}

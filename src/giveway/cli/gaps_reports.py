@@ -71,7 +71,7 @@ def figure(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """All splits of all models as marks, the critical split as a cross: figures 5 and 6 of the papers."""
-    from giveway.reports.figures import save_figure
+    from giveway.gaps.figures import save_figure
     from giveway.reports.results import Results
 
     results = Results.open(store, kind="gaps")
@@ -122,7 +122,7 @@ def compare(
 
 def _table_named(number: str | None) -> str:
     from giveway.core.errors import UnknownNameError
-    from giveway.reports.tables import PAPER_TABLES
+    from giveway.gaps.tables import PAPER_TABLES
 
     if number is not None and number.upper() not in PAPER_TABLES:
         raise UnknownNameError("table", number, PAPER_TABLES)

@@ -175,9 +175,9 @@ def report(
     as_json: bool = AS_JSON,
 ) -> None:
     """Violation rate, TOP-10, avoidable at-fault rate, diversity, realism, and a gallery of replays."""
-    from giveway.generate.report.page import write_report
-    from giveway.generate.report.summary import as_document, recorded_reference, summarize
+    from giveway.generate.pages import write_report
     from giveway.generate.section import measures_table
+    from giveway.generate.summary import as_document, recorded_reference, summarize
 
     summaries = summarize(store, None)
     reference = recorded_reference(recorded, dataset)

@@ -13,7 +13,7 @@ from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.reports.site.writing import Progress
+    from giveway.reports.writing import Progress
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 cite_app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -41,15 +41,15 @@ def report(
     as_json: bool = AS_JSON,
 ) -> None:
     """Make a site that opens from disk: leaderboards, figures, every cell and case with replays, provenance."""
-    from giveway.reports.site.content import Limits
-    from giveway.serve.web.results.report import make_report
+    from giveway.reports.content import PageLimits
+    from giveway.reports.find import make_report
 
     with _progress(quiet=as_json) as say:
         made = make_report(
             folder,
             out,
             title=title,
-            limits=Limits(samples=samples, replays=replays),
+            limits=PageLimits(samples=samples, replays=replays),
             data=data,
             recorded=recorded,
             draws=draws,
@@ -57,11 +57,11 @@ def report(
             progress=say,
         )
     if as_json:
-        listed = [{"id": s.id, "title": s.title, "kind": s.kind, "pages": len(s.pages)} for s in made.sections]
+        listed = [{"id": s.id, "title": s.title, "kind": s.kind, "pages": len(s.pages)} for s in made.parts]
         print_json({"ok": True, "page": made.page, "files": made.files, "sections": listed})
     else:
-        for section in made.sections:
-            typer.echo(f"{section.title}: {section.lead}")
+        for part in made.parts:
+            typer.echo(f"{part.title}: {part.pages[0].lead}")
         typer.echo(f"{made.files} files; open {made.page}")
 
 
@@ -74,14 +74,12 @@ def cite(
 ) -> None:
     """References for the datasets, models and metrics that results used."""
     from giveway.core.files import write_text
-    from giveway.reports.citations import citations_for
-    from giveway.serve.web.calls import cite as cite_folder
-    from giveway.serve.web.results.report import components_of, find_results
+    from giveway.reports.find import citations_of
+    from giveway.reports.find import cite as cite_folder
 
     if form not in ("text", "bibtex"):
         raise UsageError("unknown format", where="--format", found=form, hint="text or bibtex")
-    components = [c for root in find_results(folder) for c in components_of(root)]
-    citations = citations_for(components)
+    citations = citations_of(folder)
     if as_json:
         print_json(
             {

@@ -215,7 +215,8 @@ def analyze(
 ) -> None:
     """Print the tables, with and without exclusions, and write an HTML report."""
     from giveway.study.analysis import analyze_study
-    from giveway.study.report import html_report, text_report
+    from giveway.study.pages import html_report
+    from giveway.study.report import text_report
     from giveway.study.workspace import open_study
 
     opened = open_study(study, url=database)

@@ -1,0 +1,187 @@
+"""Blocks of a report about closed-loop runs: predictors beside the recorded humans, open against closed loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from giveway.reports.charts import Point, scatter
+from giveway.reports.content import Block, Chart, Paragraph, origin_blocks
+from giveway.reports.table import Entry, Table, entry, number, table_of
+
+TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
+
+
+def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Scores of all predictors and of the recorded humans, for the first page of the site."""
+    rows = [*summary["predictors"], *([summary["humans"]] if summary.get("humans") else [])]
+    scored = [row for row in rows if row.get("score") is not None]
+    return [
+        (
+            f"{row['name'].replace('_', ' ')}, score",
+            f"{row['score']:.2f}, {row['n_col']} collisions{_failures(row)}",
+        )
+        for row in sorted(scored, key=lambda row: -row["score"])
+    ]
+
+
+def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
+    """Leaderboard, differences, and the scatter of open-loop error against closed-loop score."""
+    rows = list(summary["predictors"])
+    ranked = sorted(rows, key=lambda r: -(r["score"] if r.get("score") is not None else -math.inf))
+    tied = _tied(ranked, summary.get("differences") or {})
+    human = summary.get("humans")
+    others = [human] if human else []
+    more = sorted({name for row in rows for name in row.get("means", {})})
+    columns = (
+        "rank",
+        "predictor",
+        "score",
+        "95 % interval",
+        *(title for _, title in TERMS[1:]),
+        "collisions",
+        "at fault",
+        "ADE [m]",
+        "cases",
+        "fallbacks",
+        "latency [ms]",
+    )
+    entries = [
+        _row(row, rank, "best" if rank == 1 else "tied" if row["name"] in tied else "")
+        for rank, row in enumerate(ranked, start=1)
+    ] + [_row(row, None, "") for row in others]
+    planner = summary.get("planner") or {}
+    cases = rows[0].get("cases") if rows else 0
+    caption = (
+        f"{cases} cases; failed ones are {_failed_are(rows)}. "
+        f"Planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
+        "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
+        f"{str(summary.get('note', '')).capitalize()}."
+    )
+    blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
+    numeric = set(range(len(columns))) - {1}
+    blocks.append(table_of("Leaderboard", columns, entries, numeric=numeric, caption=caption))
+    blocks += _scatter(summary)
+    blocks += _differences(summary)
+    if more:
+        blocks.append(_further(ranked, more))
+    return blocks
+
+
+def _further(rows: list[Any], names: list[str]) -> Table:
+    """Means of everything else that was measured, one line per measure."""
+    columns = ("measure", *(row["name"] for row in rows))
+    lines = ((entry(name), *(entry(row.get("means", {}).get(name), 3) for row in rows)) for name in names)
+    caption = "Means over the cases in which a measure is defined."
+    return table_of("Further measures", columns, lines, caption=caption)
+
+
+def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ...]:
+    low, high = (row.get("intervals") or {}).get("score") or (None, None)
+    means = row.get("means", {})
+    return (
+        entry(rank, missing=""),
+        entry(row["name"]),
+        entry(row.get("score"), 3, mark=mark),
+        Entry() if low is None else entry(low, text=f"{number(low, 2)} to {number(high, 2)}"),
+        *(entry(row.get(name), 3) for name, _ in TERMS[1:]),
+        *(entry(row.get(name), mark="bad" if row.get(name) else "") for name in ("n_col", "n_col_at_fault")),
+        entry(means.get("ade_m"), 3),
+        _coverage(row),
+        entry(row.get("fallbacks")),
+        entry(row.get("latency_ms"), 1),
+    )
+
+
+def _failed_are(rows: Sequence[Mapping[str, Any]]) -> str:
+    return str(rows[0].get("failed_are") or "scored with the worst values of the rest") if rows else "left out"
+
+
+def _failures(row: Mapping[str, Any]) -> str:
+    return f", {_coverage(row).text}" if row.get("failed") else ""
+
+
+def _coverage(row: Mapping[str, Any]) -> Entry:
+    """Over how many cases a row speaks; summaries of earlier releases only list the failed ones."""
+    cases = int(row.get("cases") or 0)
+    failed = int(row.get("failed") or len(row.get("failed_cases") or {}))
+    text = f"{cases - failed} of {cases} cases, {failed} failed" if failed else str(cases)
+    return entry(cases - failed, text=text, mark="bad" if failed else "")
+
+
+def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
+    """Names whose paired interval against the best contains zero."""
+    if not ranked:
+        return set()
+    best = ranked[0]["name"]
+    tied: set[str] = set()
+    for row in ranked[1:]:
+        for pair in (f"{best} - {row['name']}", f"{row['name']} - {best}"):
+            found = (differences.get(pair) or {}).get("score")
+            if found and found["low"] is not None and found["low"] <= 0 <= found["high"]:
+                tied.add(row["name"])
+    return tied
+
+
+def _differences(summary: Mapping[str, Any]) -> list[Block]:
+    reference = (summary.get("humans") or {}).get("name", "recorded humans")
+    found = {f"{r['name']} − {reference}": r.get("against_humans") for r in summary["predictors"]}
+    found |= {name.replace(" - ", " − "): terms for name, terms in (summary.get("differences") or {}).items()}
+    rows = [
+        (entry(name), *(_difference(terms.get(term)) for term, _ in TERMS)) for name, terms in found.items() if terms
+    ]
+    if not rows:
+        return []
+    caption = "Paired differences with 95 % intervals over cases; underlined where the interval excludes zero."
+    return [table_of("Differences", ("difference", *(title for _, title in TERMS)), rows, caption=caption)]
+
+
+def _difference(found: Mapping[str, float | None] | None) -> Entry:
+    value, low, high = (found or {}).get("estimate"), (found or {}).get("low"), (found or {}).get("high")
+    if value is None or low is None or high is None:
+        return Entry()
+    clear = low > 0 or high < 0
+    return entry(value, text=f"{value:+.2f} [{low:+.2f}, {high:+.2f}]", mark="best" if clear else "")
+
+
+def _scatter(summary: Mapping[str, Any]) -> list[Block]:
+    points: list[Point] = []
+    for row in summary["predictors"]:
+        error, score = row.get("means", {}).get("ade_m"), row.get("score")
+        low, high = (row.get("intervals") or {}).get("score") or (None, None)
+        if error is not None and score is not None:
+            points.append(
+                Point(
+                    name=row["name"],
+                    x=error,
+                    y=score,
+                    low=math.nan if low is None else low,
+                    high=math.nan if high is None else high,
+                )
+            )
+    if len(points) < 2:
+        return [
+            Paragraph(text="Open loop against closed loop needs at least two predictors with a displacement error.")
+        ]
+    agreement = summary.get("open_loop_agreement") or {}
+    rank = agreement.get("spearman")
+    caption = (
+        "Mean displacement error of the predictions against the score of the drive, with its 95 % interval over cases."
+    )
+    if rank is not None:
+        count = agreement["predictors"]
+        caption += f" Rank agreement (Spearman, smaller error with better drive): {rank:.2f}, {count} predictors."
+    svg = scatter(
+        points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better"
+    )
+    return [Chart(title="Open loop against closed loop", svg=svg, caption=caption)]
+
+
+def worst_first(frame: pl.DataFrame) -> list[str]:
+    """Keys of all cells, those with most collisions first."""
+    bad = pl.when(pl.col("metric").str.contains("collision")).then(pl.col("value")).otherwise(0.0)
+    found = frame.group_by("key", maintain_order=True).agg(bad.sum().alias("collisions"))
+    return found.sort("collisions", descending=True, maintain_order=True)["key"].to_list()
