@@ -38,10 +38,7 @@ def register(kind: str, name: str, component: Any) -> None:
         UnknownNameError: an unknown kind.
         UsageError: the name is taken.
     """
-    if kind not in REGISTRIES:
-        raise UnknownNameError("kind of component", kind, REGISTRIES)
-    module, _, attribute = REGISTRIES[kind].partition(":")
-    registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
+    registry = registry_of(kind)
     made = component
     if kind == "planner" and not isinstance(component, str | type) and not callable(component):
         made = _always(component)
@@ -49,6 +46,18 @@ def register(kind: str, name: str, component: Any) -> None:
         registry.register(name, made)
     except ValueError as error:
         raise UsageError(str(error), where="register", found=name, hint="choose another name") from error
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """The registry of a kind of component.
+
+    Raises:
+        UnknownNameError: an unknown kind.
+    """
+    if kind not in REGISTRIES:
+        raise UnknownNameError("kind of component", kind, REGISTRIES)
+    module, _, attribute = REGISTRIES[kind].partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _always(component: Any) -> Any:
