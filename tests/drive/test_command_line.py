@@ -36,7 +36,9 @@ def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
 
 def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")}
-    document = json.loads(call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished), "--json").out)
+    document = json.loads(call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished), "--json").out)[
+        "result"
+    ]
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")} == before
     (echo,) = document["predictors"]
     assert echo["cases"] == 3
@@ -55,12 +57,14 @@ def test_a_run_that_lost_a_log_drives_only_that_case(capsys, finished):
 
 def test_score_gives_the_same_numbers_as_run(capsys, finished):
     summary = json.loads((finished / "drive.json").read_text())
-    scored = json.loads(call(capsys, "score", str(finished / "logs" / "echo"), "--json").out)
+    scored = json.loads(call(capsys, "score", str(finished / "logs" / "echo"), "--json").out)["result"]
     assert scored["score"] == pytest.approx(summary["predictors"][-1]["score"])
 
 
 def test_score_knows_the_variants_and_refuses_others(capsys, finished):
-    coded = json.loads(call(capsys, "score", str(finished / "logs/echo"), "--metric", "as_coded", "--json").out)
+    coded = json.loads(call(capsys, "score", str(finished / "logs/echo"), "--metric", "as_coded", "--json").out)[
+        "result"
+    ]
     assert coded["metric"] == "as_coded"
     assert "as_coded" in call(capsys, "score", str(finished), "--metric", "as_code", code=2).err
 
@@ -79,7 +83,7 @@ def test_legacy_logs_are_scored_with_the_keys_of_the_evaluator(capsys, tmp_path)
     )
     scored = json.loads(
         call(capsys, "score", str(tmp_path), "--format", "legacy", "--metric", "as_coded", "--json").out
-    )
+    )["result"]
     assert {k: scored[k] for k in ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "cases")} == {
         "n_col": 0,
         "s_eff": 0.5,
@@ -133,7 +137,9 @@ def test_nonsense_gets_a_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch,
 
 
 def test_dry_run_says_what_would_be_driven(capsys, tmp_path):
-    plan = json.loads(call(capsys, "run", "-p", "echo", "--out", str(tmp_path / "R"), "--dry-run", "--json").out)
+    plan = json.loads(call(capsys, "run", "-p", "echo", "--out", str(tmp_path / "R"), "--dry-run", "--json").out)[
+        "result"
+    ]
     assert plan["cases"] == 48
     assert not (tmp_path / "R").exists()
 
@@ -150,7 +156,7 @@ def test_a_case_that_cannot_be_driven_fails_the_command_and_is_reported(capsys, 
     out = call(
         capsys, "run", "-p", "echo", "-c", str(tmp_path / "c.json"), "--out", str(tmp_path / "R"), "--json", code=1
     )
-    (echo,) = json.loads(out.out)["predictors"]
+    (echo,) = json.loads(out.out)["result"]["predictors"]
     assert (echo["cases"], echo["failed"]) == (3, 1)
     assert "not the one" in echo["failed_cases"][cases[1].id]
 

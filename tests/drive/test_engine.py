@@ -60,6 +60,6 @@ def test_the_command_drives_on_a_dask_cluster(tmp_path: Path, capsys: pytest.Cap
         with pytest.raises(SystemExit) as ended:
             command([*argv, "--out", str(tmp_path / name), *more])
         assert ended.value.code in (0, None)
-        documents[name] = json.loads(capsys.readouterr().out)
+        documents[name] = json.loads(capsys.readouterr().out)["result"]
     assert files_of(tmp_path / "local") == files_of(tmp_path / "dask")
     assert documents["local"]["predictors"][0]["score"] == documents["dask"]["predictors"][0]["score"]

@@ -82,7 +82,7 @@ def test_a_run_in_which_everything_failed_has_no_score(tmp_path: Path) -> None:
 
 def test_scoring_again_counts_the_failed_cases_like_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = drive(tmp_path, "b", "c")
-    row = json.loads(call(capsys, "score", str(tmp_path), "--json"))
+    row = json.loads(call(capsys, "score", str(tmp_path), "--json"))["result"]
     assert (row["cases"], row["failed"]) == (4, 2)
     assert row["score"] == pytest.approx(run.scored.score.score)
     assert "4 cases" in (line := call(capsys, "score", str(tmp_path)))
@@ -148,7 +148,7 @@ def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
         "        raise RuntimeError('took too long')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("giveway.cli.engine_options.make_engine", lambda *_args, **_kwargs: SerialExecutor())
+    monkeypatch.setattr("giveway.cli.engine.make_engine", lambda *_args, **_kwargs: SerialExecutor())
     out = call(
         capsys,
         "run",
@@ -166,7 +166,7 @@ def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
     import stuck  # pyright: ignore[reportMissingImports]
 
     assert len(stuck.calls) == 2
-    (row,) = json.loads(out)["predictors"]
+    (row,) = json.loads(out)["result"]["predictors"]
     assert row["failed"] == 2
     assert all("took too long" in reason for reason in row["failed_cases"].values())
 

@@ -99,7 +99,7 @@ def test_a_store_tells_how_training_went(lgap_root, tmp_path, monkeypatch):
     result = CliRunner().invoke(
         app, ["gaps", "learning", str(store.root), "--out", str(tmp_path / "c.png"), "--json"], catch_exceptions=False
     )
-    cell = json.loads(result.stdout)["cells"][0]
+    cell = json.loads(result.stdout)["result"]["cells"][0]
     assert cell["epochs"] >= 1
     assert cell["validation_ade_m"] > 0
     assert cell["own_nll"] is not None

@@ -37,7 +37,7 @@ def call(capsys, *arguments):
 def document(capsys, *arguments):
     code, out, err = call(capsys, *arguments, "--json")
     assert code == 0, err
-    return json.loads(out)
+    return json.loads(out)["result"]
 
 
 @pytest.fixture(scope="module")
@@ -347,7 +347,7 @@ def test_methods_that_were_not_asked_for_by_name_are_left_out_aloud(capsys, tmp_
     arguments = ["generate", "bench", "--ego", "idm", "--seeds", 2, "--budget", 10, "--workers", 1]
     code, out, err = call(capsys, *arguments, "--out", tmp_path / "B", "--json")
     assert code == 0
-    assert list(json.loads(out)["values"]["idm"]) == ["idm"]
+    assert list(json.loads(out)["result"]["values"]["idm"]) == ["idm"]
     assert "left out without --trainings: legacy, single" in err
 
 

@@ -41,14 +41,22 @@ def _legacy(value: str) -> list[str]:
     return ["--legacy"] if value == "legacy" else [] if value == "native" else ["--format", value]
 
 
+def _json(value: str) -> list[str]:
+    return ["--json"] if value == "json" else ["--format", value]
+
+
+def _null(value: str) -> list[str]:
+    return ["--set", "horizon_cap=null" if value == "horizon_cap=none" else value]
+
+
 OPTIONS: dict[str, dict[str, New]] = {
     "data verify": {"--root": ARGUMENT, "-r": ARGUMENT},
     "data show": {"--root": ARGUMENT, "-r": ARGUMENT, "--ego": "--follow"},
     "data convert": {"--root": ARGUMENT, "-r": ARGUMENT, "--jobs": "--workers", "-j": "--workers"},
     "data synth": {"-n": "--size"},
-    "gaps extract": {"--root": ARGUMENT, "-r": ARGUMENT},
-    "gaps run": {"--root": "--data"},
-    "gaps table": {"--model": "--predictor"},
+    "gaps extract": {"--root": ARGUMENT, "-r": ARGUMENT, "--set": _null},
+    "gaps run": {"--root": "--data", "--set": _null},
+    "gaps table": {"--model": "--predictor", "--format": _json},
     "gaps figure": {"--model": "--predictor"},
     "gaps compare": {"--resamples": "--draws"},
     "gaps explain": {"--model": "--predictor"},
@@ -121,9 +129,11 @@ def rewritten(args: list[str]) -> tuple[list[str], list[str]]:
         value = value if equals else next(rest, "")
         new = known[name]
         replaced = [value] if new == ARGUMENT else new(value) if callable(new) else [new, value]
+        found += replaced
+        if replaced == [name, value]:
+            continue
         shown = f"an argument: {value}" if new == ARGUMENT else " ".join(replaced) or "gone"
         notes.append(_note(f"{name} {value}", shown))
-        found += replaced
     return [*found, *end], notes
 
 

@@ -16,8 +16,8 @@ from giveway.cli.options import ENGINE, EVERY, RUN
 
 HEAD = """# Commands
 
-Made from the code (`python -m giveway.cli.reference`). An option has the same name, letter and meaning in every command.
-Results, recordings and files that a command is about are arguments.
+Made from the code (`python -m giveway.cli.reference`). An option has the same name, letter and meaning
+in every command. Results, recordings and files that a command is about are arguments.
 
 | exit code | meaning |
 |---|---|

@@ -57,8 +57,8 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             heading="Which traffic makes a planner fail although it could have coped?",
             text=f"Three cars around the default planner, {BUDGET} tests each. A failure "
             "counts only if it is the ego's fault and a careful driver would have avoided it.",
-            command=f"giveway generate run --ego {EGO} --budget {BUDGET} --no-perturb --out results && "
-            "giveway generate report results",
+            command=f"giveway generate run --planner {EGO} --budget {BUDGET} --no-perturb --out results && "
+            "giveway generate table results",
             table=tuple(rows),
             links=(("measures and replays of the failures", page), ("the cases", FOLDER / "cases" / "cases.json")),
         ),

@@ -136,7 +136,7 @@ class TrainingSection(Section):
 
 
 def measures_of(results: Results, *, realism: bool = False, recorded: Path | str | None = None) -> PlainTable:
-    """Measures of every campaign, as ``giveway generate report`` prints them.
+    """Measures of every campaign, as ``giveway generate table`` prints them.
 
     Args:
         results: of campaigns.

@@ -31,7 +31,7 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
     order = [*methods, "--trainings", tmp_path / "T", *SMALL, "--train-seeds", 2, "--out", tmp_path / "B"]
     code, out, err = bench(capsys, *order)
     assert code == 0, err
-    found = json.loads(out)
+    found = json.loads(out)["result"]
     assert {name: len(runs) for name, runs in found["values"]["idm"].items()} == {
         "independent": 2,
         "single": 2,
@@ -43,7 +43,7 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
     stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "T").rglob("policy.safetensors")}
     assert len(stamps) == 4
     again = bench(capsys, *order)
-    assert (again[0], json.loads(again[1])) == (0, found)
+    assert (again[0], json.loads(again[1])["result"]) == (0, found)
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
 
     code, _, err = bench(capsys, *order, "--train-set", "gamma=0.5")

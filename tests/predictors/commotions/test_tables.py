@@ -55,7 +55,7 @@ seed = 1
 def give_way(*arguments):
     result = CliRunner().invoke(app, ["gaps", *(str(a) for a in arguments), "--json"])
     assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(result.stdout)["result"]
 
 
 def run(tmp_path, **values):

@@ -151,7 +151,7 @@ def load_gru(checkpoint: Path | None = None) -> GruPredictor:
         raise UsageError(
             "the GRU needs a checkpoint",
             found="no --checkpoint",
-            hint="giveway drive train-predictor --data FOLDER --out gru.safetensors",
+            hint="giveway drive train FOLDER --out gru.safetensors",
         )
     found, meta = read_tensors(checkpoint)
     shapes = {name: tensor.shape for name, tensor in found.items()}

@@ -192,8 +192,7 @@ def load_trajectron(checkpoint: Path | None = None) -> TrajectronPredictor:
         raise UsageError(
             "Trajectron++ needs a checkpoint",
             found="no file",
-            hint="giveway drive train-predictor --kind trajectron --data FOLDER --out tpp.safetensors, "
-            "then -p trajectron:tpp.safetensors",
+            hint="giveway drive train FOLDER -p trajectron --out tpp.safetensors, then -p trajectron:tpp.safetensors",
         )
     tensors, meta = read_tensors(checkpoint)
     if meta.get("format") != FORMAT:
