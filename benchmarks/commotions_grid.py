@@ -19,7 +19,7 @@ from pathlib import Path
 
 from two_cores import ceiling
 
-from giveway.experiments import Artifacts, Cell, CellContext, CellResult, ProcessExecutor, run
+from giveway.experiments import Artifacts, Cell, CellResult, Context, ProcessExecutor, compute
 from giveway.experiments.provenance import machine
 from giveway.gaps import evaluate as evaluation
 from giveway.gaps.cells import cells_of
@@ -41,7 +41,7 @@ SPEC = {
 }
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate(cell: Cell, context: Context) -> CellResult:
     """A cell of the benchmark whose fit makes fewer evaluations, from samples that exist already."""
     initial = int(context.settings["evaluations"])
     options = FitOptions(budgets=[Budget(initial=initial, further=0)], threads=1)
@@ -52,7 +52,7 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
 
     evaluation.recipe_for = recipe  # pyright: ignore
     artifacts = Artifacts(Path(context.settings["artifacts"]))
-    return evaluation.evaluate(cell, CellContext(artifacts=artifacts, settings=context.settings))
+    return evaluation.evaluate(cell, Context(artifacts=artifacts, machine=context.settings))
 
 
 def main() -> None:
@@ -72,21 +72,21 @@ def main() -> None:
             "evaluations": args.evaluations,
         }
         took: dict[int, float] = {}
-        run(
+        compute(
             cells[:2],
-            function="commotions_grid:evaluate",
+            experiment="commotions_grid:evaluate",
             store=folder / "warm",
-            executor=ProcessExecutor(num_workers=1),
-            settings=settings,
+            engine=ProcessExecutor(num_workers=1),
+            machine=settings,
         )
         for workers in (1, 2):
             began = time.perf_counter()
-            summary = run(
+            summary = compute(
                 cells,
-                function="commotions_grid:evaluate",
+                experiment="commotions_grid:evaluate",
                 store=folder / f"R{workers}",
-                executor=ProcessExecutor(num_workers=workers),
-                settings=settings,
+                engine=ProcessExecutor(num_workers=workers),
+                machine=settings,
             )
             took[workers] = time.perf_counter() - began
             assert summary.ok, summary.failures[0].message

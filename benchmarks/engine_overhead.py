@@ -20,15 +20,15 @@ from pathlib import Path
 
 from giveway.experiments import (
     Cell,
-    CellContext,
     CellResult,
+    Context,
     Executor,
     Measurement,
     ProcessExecutor,
     SerialExecutor,
     Store,
     collect,
-    run,
+    compute,
 )
 from giveway.experiments.cluster import ClusterSpec, cluster_from
 from giveway.experiments.dask_engine import DaskExecutor
@@ -36,7 +36,7 @@ from giveway.experiments.provenance import machine
 from giveway.experiments.records import encode_result
 
 
-def nothing(cell: Cell, context: CellContext) -> CellResult:
+def nothing(cell: Cell, context: Context) -> CellResult:
     """The evaluation: no work at all."""
     return CellResult(measurements=(Measurement(metric="one", value=1.0),))
 
@@ -47,9 +47,9 @@ def cells(count: int) -> list[Cell]:
 
 def timed_run(count: int, executor: Executor, root: Path) -> dict[str, float]:
     began = time.perf_counter()
-    first = run(cells(count), function="engine_overhead:nothing", store=root, executor=executor)
+    first = compute(cells(count), experiment="engine_overhead:nothing", store=root, engine=executor)
     finished = time.perf_counter()
-    second = run(cells(count), function="engine_overhead:nothing", store=root, executor=executor)
+    second = compute(cells(count), experiment="engine_overhead:nothing", store=root, engine=executor)
     resumed = time.perf_counter()
     rows = collect(Store(root)).height
     collected = time.perf_counter()
@@ -67,7 +67,7 @@ def plain_loop(count: int, root: Path) -> float:
     store = Store(root, create=True)
     began = time.perf_counter()
     for cell in cells(count):
-        result = nothing(cell, CellContext(artifacts=store.artifacts, settings={}))
+        result = nothing(cell, Context(artifacts=store.artifacts, machine={}))
         store.write_encoded(cell.key, encode_result(cell, result), flush=False)
     return 1000 * (time.perf_counter() - began) / count
 

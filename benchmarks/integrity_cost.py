@@ -27,7 +27,7 @@ from giveway.core.checked import Sealed
 from giveway.data.convert import convert
 from giveway.data.stored import STORED
 from giveway.experiments import SerialExecutor, Store
-from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import preset
 from giveway.synth.protocol import synthesize
 
@@ -116,7 +116,7 @@ def measure_run(folder: Path, limit: int | None) -> dict[str, Any]:
             setattr(module, function, clock.wrap(getattr(module, function)))
     began = time.perf_counter()
     store = Store(folder / "R", create=True)
-    summary = run_benchmark(plan_run(preset("quick"), store, {}), store, executor=SerialExecutor(), limit=limit)
+    summary = run(GAPS, preset("quick"), store.root, engine=SerialExecutor(), limit=limit)
     whole = time.perf_counter() - began
     return {
         "cells": summary.done,

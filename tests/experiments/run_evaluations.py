@@ -12,14 +12,14 @@ import polars as pl
 
 from giveway.core.errors import PredictionError
 from giveway.core.seeds import stream
-from giveway.experiments import Cell, CellContext, CellResult, Measurement
+from giveway.experiments import Cell, CellResult, Context, Measurement
 
 
-def draw(cell: Cell, context: CellContext) -> CellResult:
+def draw(cell: Cell, context: Context) -> CellResult:
     """Numbers that depend on the cell only, with per-sample values."""
     rng = stream(int(cell.params["seed"]), *sorted(cell.params.items()))
     values = rng.normal(size=50)
-    if pause := context.settings.get("pause_s"):
+    if pause := context.machine.get("pause_s"):
         time.sleep(float(pause))
     return CellResult(
         measurements=(
@@ -31,11 +31,11 @@ def draw(cell: Cell, context: CellContext) -> CellResult:
     )
 
 
-def nothing(cell: Cell, context: CellContext) -> CellResult:
+def nothing(cell: Cell, context: Context) -> CellResult:
     return CellResult(measurements=(Measurement(metric="one", value=1.0),))
 
 
-def solve(cell: Cell, context: CellContext) -> CellResult:
+def solve(cell: Cell, context: Context) -> CellResult:
     """Linear algebra large enough for BLAS to use several threads if it may."""
     rng = stream(0, cell.params["repetition"])
     a = rng.normal(size=(300, 300))
@@ -43,7 +43,7 @@ def solve(cell: Cell, context: CellContext) -> CellResult:
     return CellResult(measurements=(Measurement(metric="norm", value=float(x @ x)),))
 
 
-def sometimes(cell: Cell, context: CellContext) -> CellResult:
+def sometimes(cell: Cell, context: Context) -> CellResult:
     """Fails, dies, or works, as its parameters say."""
     mood = cell.params.get("mood")
     if mood == "error":
@@ -55,12 +55,12 @@ def sometimes(cell: Cell, context: CellContext) -> CellResult:
     if mood == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if mood == "kill-once":
-        marker = Path(context.settings["folder"]) / cell.key
+        marker = Path(context.machine["folder"]) / cell.key
         if not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
     if mood == "kill-writing":
-        half = Path(context.settings["folder"]) / f".{cell.key}.json.1.2.tmp"
+        half = Path(context.machine["folder"]) / f".{cell.key}.json.1.2.tmp"
         if not half.exists():
             half.write_text("half")
             os.kill(os.getpid(), signal.SIGKILL)
@@ -69,32 +69,32 @@ def sometimes(cell: Cell, context: CellContext) -> CellResult:
     if mood == "brief":
         time.sleep(0.03)
     if mood == "wait":
-        (Path(context.settings["folder"]) / "waiting").touch()
-        while not (Path(context.settings["folder"]) / "go").exists():
+        (Path(context.machine["folder"]) / "waiting").touch()
+        while not (Path(context.machine["folder"]) / "go").exists():
             time.sleep(0.05)
     if mood == "slow":
         time.sleep(60)
-    if mood == "repairable" and not (Path(context.settings["folder"]) / "repaired").exists():
+    if mood == "repairable" and not (Path(context.machine["folder"]) / "repaired").exists():
         raise RuntimeError("not repaired yet")
     if mood == "wrong":
         return {"value": 1}  # pyright: ignore
     return nothing(cell, context)
 
 
-def shared(cell: Cell, context: CellContext) -> CellResult:
+def shared(cell: Cell, context: Context) -> CellResult:
     """Uses an artifact and counts how often it was built."""
 
     def build(folder: Path) -> None:
         time.sleep(0.2)
         (folder / "value.txt").write_text("7")
-        with (Path(context.settings["folder"]) / "built").open("a") as log:
+        with (Path(context.machine["folder"]) / "built").open("a") as log:
             log.write("x")
 
     folder = context.artifacts.get({"what": "seven", "version": 1}, build)
     return CellResult(measurements=(Measurement(metric="seven", value=float((folder / "value.txt").read_text())),))
 
 
-def hoard(cell: Cell, context: CellContext) -> CellResult:
+def hoard(cell: Cell, context: Context) -> CellResult:
     """Takes memory, slowly enough to be caught."""
     kept = []
     for _ in range(int(cell.params["megabytes"]) // 10):

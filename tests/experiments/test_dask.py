@@ -15,7 +15,7 @@ import pytest
 import giveway
 from experiments.dask_processes import LoopbackCluster, free_port
 from giveway.core.errors import ClusterError, ConfigError
-from giveway.experiments import Cell, LineProgress, ProcessExecutor, SerialExecutor, Store, read_index, run, status
+from giveway.experiments import Cell, LineProgress, ProcessExecutor, SerialExecutor, Store, compute, read_index, status
 from giveway.experiments.cluster import ClusterSpec, batch_cluster, read_cluster
 from giveway.experiments.dask_engine import DaskExecutor, at_scheduler
 from giveway.experiments.remote import difference, facts, stop_here
@@ -42,11 +42,11 @@ def test_one_process_many_processes_and_dask_write_the_same_bytes(
 ) -> None:
     engines = {"one": SerialExecutor(), "many": ProcessExecutor(num_workers=2), "dask": engine(cluster)}
     for name, executor in engines.items():
-        summary = run(cells(24), function=DRAW, store=tmp_path / name, executor=executor)
+        summary = compute(cells(24), experiment=DRAW, store=tmp_path / name, engine=executor)
         assert summary.ok, summary.failures
     assert contents(tmp_path / "one") == contents(tmp_path / "many") == contents(tmp_path / "dask")
     assert len(contents(tmp_path / "one")) == 48
-    again = run(cells(24), function=DRAW, store=tmp_path / "dask", executor=engine(cluster))
+    again = compute(cells(24), experiment=DRAW, store=tmp_path / "dask", engine=engine(cluster))
     assert (again.done, again.skipped) == (0, 24)
 
 
@@ -63,11 +63,11 @@ def test_without_shared_storage_results_are_sent_back(
         "giveway.experiments.dask_engine.secrets.token_hex", lambda n=16: "0" * 2 * n
     )  # same name, and then:
     monkeypatch.setattr(Path, "write_text", lambda self, text, **_: 0)  # workers find no probe with our token
-    summary = run(cells(6), function=DRAW, store=tmp_path / "R", executor=engine(cluster), progress=LineProgress())
+    summary = compute(cells(6), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster), progress=LineProgress())
     monkeypatch.undo()
     assert summary.ok
     assert "they send their results here" in capsys.readouterr().err
-    run(cells(6), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(6), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(tmp_path / "R") == contents(tmp_path / "S")
 
 
@@ -76,12 +76,12 @@ def test_a_cell_that_kills_its_process_three_times_is_marked_and_the_rest_goes_o
 ) -> None:
     moods = ["fine", "kill", "fine", "kill-once", "error", "slow", "fine"]
     todo = [Cell(kind="t", params={"mood": m, "i": i}) for i, m in enumerate(moods)]
-    summary = run(
+    summary = compute(
         todo,
-        function=SOMETIMES,
+        experiment=SOMETIMES,
         store=tmp_path / "R",
-        executor=engine(cluster, time_limit_s=3.0),
-        settings={"folder": str(tmp_path)},
+        engine=engine(cluster, time_limit_s=3.0),
+        machine={"folder": str(tmp_path)},
     )
     assert (summary.done, summary.missing) == (4, 0)
     failures = {f.cell.params["mood"]: f for f in summary.failures}
@@ -97,8 +97,8 @@ def test_a_cell_that_kills_its_process_three_times_is_marked_and_the_rest_goes_o
 
 def test_a_run_that_ends_leaves_the_cells_of_others_alone(cluster: LoopbackCluster, tmp_path: Path) -> None:
     settings = {"folder": str(tmp_path)}
-    options = {"function": SOMETIMES, "store": tmp_path / "long", "executor": engine(cluster), "settings": settings}
-    long = threading.Thread(target=run, args=([Cell(kind="t", params={"mood": "wait"})],), kwargs=options)
+    options = {"experiment": SOMETIMES, "store": tmp_path / "long", "engine": engine(cluster), "machine": settings}
+    long = threading.Thread(target=compute, args=([Cell(kind="t", params={"mood": "wait"})],), kwargs=options)
     long.start()
     while not (tmp_path / "waiting").exists():
         assert long.is_alive()
@@ -116,7 +116,7 @@ def test_a_cell_that_takes_too_much_memory_is_ended(cluster: LoopbackCluster, tm
     limits = {"memory_limit_mb": 600.0}
     executor = engine(cluster, **limits) if where == "dask" else ProcessExecutor(num_workers=1, **limits)
     todo = [Cell(kind="t", params={"megabytes": m}) for m in (10, 3000)]
-    summary = run(todo, function="run_evaluations:hoard", store=tmp_path / "R", executor=executor)
+    summary = compute(todo, experiment="run_evaluations:hoard", store=tmp_path / "R", engine=executor)
     (failure,) = summary.failures
     assert failure.error == "MemoryLimit"
     assert failure.cell.params["megabytes"] == 3000
@@ -127,17 +127,17 @@ def test_a_cell_that_takes_too_much_memory_is_ended(cluster: LoopbackCluster, tm
 def test_a_drained_run_finishes_what_is_running_and_resumes(
     cluster: LoopbackCluster, tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    summary = run(
+    summary = compute(
         cells(40),
-        function=DRAW,
+        experiment=DRAW,
         store=tmp_path / "R",
-        executor=engine(cluster),
-        settings={"pause_s": 0.05},
+        engine=engine(cluster),
+        machine={"pause_s": 0.05},
         max_hours=0.0,
     )
     assert summary.stopped
     assert 0 < summary.done < 40
-    after = run(cells(40), function=DRAW, store=tmp_path / "R", executor=engine(cluster))
+    after = compute(cells(40), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster))
     assert after.ok and after.skipped == summary.done
 
 
@@ -148,7 +148,7 @@ def test_workers_that_join_later_are_used_and_counted(tmp_path: Path, cells: Cel
         timer = threading.Timer(1.5, cluster.start_workers, args=(1,))
         timer.start()
         executor = engine(cluster)
-        summary = run(cells(6), function=DRAW, store=tmp_path / "R", executor=executor)
+        summary = compute(cells(6), experiment=DRAW, store=tmp_path / "R", engine=executor)
         timer.join()
     assert summary.ok
     assert executor.num_workers == 1
@@ -159,7 +159,7 @@ def test_a_cluster_without_workers_is_given_up_with_advice(tmp_path: Path, cells
     with LoopbackCluster(tmp_path) as cluster:
         cluster.start_scheduler()
         with pytest.raises(ClusterError, match="no workers") as caught:
-            run(cells(2), function=DRAW, store=tmp_path / "R", executor=engine(cluster, wait_s=1.0))
+            compute(cells(2), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster, wait_s=1.0))
     assert "dask worker" in str(caught.value)
 
 
@@ -167,11 +167,11 @@ def test_an_unreachable_scheduler_is_one_sentence(tmp_path: Path, cells: Cells) 
     address = f"tcp://127.0.0.1:{free_port()}"
     began = time.monotonic()
     with pytest.raises(ClusterError, match="cannot reach the scheduler") as caught:
-        run(
+        compute(
             cells(2),
-            function=DRAW,
+            experiment=DRAW,
             store=tmp_path / "R",
-            executor=DaskExecutor(at_scheduler(address)),
+            engine=DaskExecutor(at_scheduler(address)),
         )
     assert time.monotonic() - began < 30
     assert address in str(caught.value)
@@ -194,20 +194,20 @@ def test_a_lost_scheduler_ends_the_run_and_keeps_what_is_finished(
         killer = threading.Thread(target=kill_soon)
         killer.start()
         with pytest.raises(ClusterError, match="does not answer") as caught:
-            run(
+            compute(
                 cells(300),
-                function=DRAW,
+                experiment=DRAW,
                 store=tmp_path / "R",
-                executor=engine(cluster),
-                settings={"pause_s": 0.05},
+                engine=engine(cluster),
+                machine={"pause_s": 0.05},
             )
         killer.join()
     assert "finished cells are kept" in str(caught.value)
     kept = len(read_index(Store(tmp_path / "R")).keys())
     assert 5 <= kept < 300
-    after = run(cells(300), function=DRAW, store=tmp_path / "R", executor=SerialExecutor())
+    after = compute(cells(300), experiment=DRAW, store=tmp_path / "R", engine=SerialExecutor())
     assert after.ok and after.skipped >= kept
-    run(cells(300), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(300), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(tmp_path / "R") == contents(tmp_path / "S")
 
 
@@ -223,7 +223,7 @@ def test_workers_with_other_code_are_refused(tmp_path: Path, cells: Cells) -> No
         cluster.start_scheduler()
         cluster.start_workers(1, PYTHONPATH=os.pathsep.join([str(other.parent), str(Path(__file__).parent)]))
         with pytest.raises(ClusterError, match="other code") as caught:
-            run(cells(2), function=DRAW, store=tmp_path / "R", executor=engine(cluster))
+            compute(cells(2), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster))
     assert "install the same versions" in str(caught.value)
     assert "source" in str(caught.value)
 
@@ -236,14 +236,14 @@ def test_workers_without_the_package_are_refused(tmp_path: Path, cells: Cells) -
         (tmp_path / "empty" / "giveway" / "__init__.py").write_text("raise ImportError('not here')\n")
         cluster.start_workers(1, PYTHONPATH=str(tmp_path / "empty"))
         with pytest.raises(ClusterError, match="cannot run giveway") as caught:
-            run(cells(2), function=DRAW, store=tmp_path / "R", executor=engine(cluster))
+            compute(cells(2), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster))
     assert "pip install" in str(caught.value)
 
 
 def test_a_worker_that_cannot_see_the_data_is_named(cluster: LoopbackCluster, tmp_path: Path, cells: Cells) -> None:
     settings = {"roots": {"lgap": "/nowhere/to/be/seen"}}
     with pytest.raises(ClusterError, match="cannot see the data") as caught:
-        run(cells(2), function=DRAW, store=tmp_path / "R", executor=engine(cluster), settings=settings)
+        compute(cells(2), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster), machine=settings)
     assert "/nowhere/to/be/seen" in str(caught.value)
     assert "s3://" in str(caught.value)
 

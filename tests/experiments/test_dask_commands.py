@@ -20,7 +20,7 @@ import pytest
 from experiments.dask_processes import LoopbackCluster, can_hide_folders, free_port
 from experiments.slurm_queue import can_queue, slurm_queue
 from experiments.ssh_server import KEYGEN, SSHD, ssh_server
-from giveway.experiments import Cell, SerialExecutor, Store, read_index, run
+from giveway.experiments import Cell, SerialExecutor, Store, compute, read_index
 from giveway.experiments.dask_engine import at_scheduler
 from giveway.synth.protocol import synthesize
 
@@ -143,14 +143,15 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from giveway.experiments.engines import DaskEngine
 from giveway.synth.protocol import synthesize
-from giveway.experiments import Cell, LineProgress, run
+from giveway.experiments import Cell, LineProgress, compute
 
 if __name__ == "__main__":
     where = {"scheduler": sys.argv[4]} if sys.argv[4] else {"workers": 2}
     cells = [Cell(kind="test", params={"seed": 0, "repetition": i}, data="d") for i in range(40)]
     try:
-        summary = run(cells, function="run_evaluations:draw", store=sys.argv[2], progress=LineProgress(every_s=0.0),
-                      executor=DaskEngine(**where), settings={"pause_s": float(sys.argv[3])})
+        summary = compute(cells, experiment="run_evaluations:draw", store=sys.argv[2],
+                      progress=LineProgress(every_s=0.0),
+                      engine=DaskEngine(**where), machine={"pause_s": float(sys.argv[3])})
     except KeyboardInterrupt:
         sys.exit(130)
     print(summary.done, summary.skipped, summary.missing, flush=True)
@@ -200,7 +201,7 @@ def test_ctrl_c_once_drains_twice_stops_and_the_same_run_goes_on(
 
     out, err = start_pausing(*order, 0.0, address).communicate(timeout=300)
     assert out.split() == [str(40 - stopped), str(stopped), "0"], err
-    run(cells(40), function="run_evaluations:draw", store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(40), experiment="run_evaluations:draw", store=tmp_path / "S", engine=SerialExecutor())
     assert results(tmp_path / "R") == results(tmp_path / "S")
 
 

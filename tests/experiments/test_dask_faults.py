@@ -12,7 +12,7 @@ import pytest
 
 from experiments.dask_processes import LoopbackCluster
 from giveway.core.errors import ClusterError
-from giveway.experiments import Cell, SerialExecutor, Store, read_index, run
+from giveway.experiments import Cell, SerialExecutor, Store, compute, read_index
 from giveway.experiments.dask_engine import DaskExecutor, at_scheduler
 
 Cells = Callable[..., list[Cell]]
@@ -29,7 +29,7 @@ class Saboteur(threading.Thread):
         self.chance, self.over = random.Random(seed), threading.Event()
         self.killed_workers = 0
 
-    def run(self) -> None:
+    def compute(self) -> None:
         next_kill = self._done() + self.chance.randint(10, 30)
         while not self.over.wait(self.chance.uniform(0.02, 0.2)):
             done = self._done()
@@ -58,12 +58,12 @@ def test_killing_workers_and_schedulers_at_random_changes_nothing(
             saboteur = Saboteur(cluster, place, scheduler_at=scheduler_at, seed=attempt)
             saboteur.start()
             try:
-                summary = run(
+                summary = compute(
                     cells(count),
-                    function=DRAW,
+                    experiment=DRAW,
                     store=place,
-                    executor=DaskExecutor(at_scheduler(cluster.address), max_attempts=10),
-                    settings={"pause_s": 0.05},
+                    engine=DaskExecutor(at_scheduler(cluster.address), max_attempts=10),
+                    machine={"pause_s": 0.05},
                     rerun="failed",
                 )
                 assert summary.ok, summary.failures[0].message
@@ -82,5 +82,5 @@ def test_killing_workers_and_schedulers_at_random_changes_nothing(
     assert len(index.keys()) == index.frame.height == count
     assert not index.damaged
     assert not Store(place).failures()
-    run(cells(count), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(count), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(place) == contents(tmp_path / "S")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from giveway.core.errors import StoreError
-from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, Store, read_index, run, status
+from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, Store, compute, read_index, status
 from giveway.experiments.engine import Job
 from giveway.experiments.worker_process import Limits, WorkerProcess
 
@@ -28,12 +28,13 @@ SOMETIMES = "run_evaluations:sometimes"
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from giveway.experiments import Cell, LineProgress, ProcessExecutor, run
+from giveway.experiments import Cell, LineProgress, ProcessExecutor, compute
 
 if __name__ == "__main__":
     cells = [Cell(kind="test", params={"seed": 0, "repetition": i}, data="d") for i in range(int(sys.argv[4]))]
-    summary = run(cells, function="run_evaluations:draw", store=sys.argv[2], settings={"pause_s": float(sys.argv[3])},
-                  executor=ProcessExecutor(num_workers=2), progress=LineProgress(every_s=0.0))
+    summary = compute(cells, experiment="run_evaluations:draw", store=sys.argv[2],
+                  machine={"pause_s": float(sys.argv[3])},
+                  engine=ProcessExecutor(num_workers=2), progress=LineProgress(every_s=0.0))
     print(summary.done, summary.skipped, summary.stopped, flush=True)
 """
 
@@ -85,21 +86,21 @@ def test_a_run_killed_at_random_points_resumes_to_the_same_files(
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None
             pipe.close()
-    last = run(cells(count), function="run_evaluations:draw", store=tmp_path / "R", executor=SerialExecutor())
+    last = compute(cells(count), experiment="run_evaluations:draw", store=tmp_path / "R", engine=SerialExecutor())
     assert last.ok and last.skipped >= 27
-    run(cells(count), function="run_evaluations:draw", store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(count), experiment="run_evaluations:draw", store=tmp_path / "S", engine=SerialExecutor())
     assert contents(tmp_path / "R") == contents(tmp_path / "S")
 
 
 def test_a_cell_that_kills_its_worker_is_marked_and_costs_no_other_cell(tmp_path: Path) -> None:
     moods = ["fine"] * 4 + ["kill"] + ["fine"] * 4 + ["kill-once"]
     todo = [Cell(kind="t", params={"mood": m, "i": i}) for i, m in enumerate(moods)]
-    summary = run(
+    summary = compute(
         todo,
-        function=SOMETIMES,
+        experiment=SOMETIMES,
         store=tmp_path / "R",
-        executor=ProcessExecutor(num_workers=2, max_attempts=2),
-        settings={"folder": str(tmp_path)},
+        engine=ProcessExecutor(num_workers=2, max_attempts=2),
+        machine={"folder": str(tmp_path)},
     )
     assert (summary.done, summary.failed, summary.missing) == (9, 1, 0)
     (failure,) = summary.failures
@@ -112,7 +113,7 @@ def test_limits_hold_while_other_workers_keep_finishing(tmp_path: Path) -> None:
     todo = [Cell(kind="t", params={"mood": "slow"})]
     todo += [Cell(kind="t", params={"mood": "brief", "i": i}) for i in range(150)]
     executor = ProcessExecutor(num_workers=2, time_limit_s=1.0)
-    run(todo, function=SOMETIMES, store=tmp_path / "R", executor=executor)
+    compute(todo, experiment=SOMETIMES, store=tmp_path / "R", engine=executor)
     lines = next((tmp_path / "R" / "runs").glob("*.jsonl")).read_text().splitlines()
     order = [json.loads(line)["status"] for line in lines]
     assert order.count("failed") == 1
@@ -124,7 +125,7 @@ def test_a_limit_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     used = iter([900.0])
     monkeypatch.setattr("giveway.experiments.worker_process.resident_mb", lambda pid: next(used, 10.0))
     lane = WorkerProcess(limits=Limits(memory_mb=100.0))
-    lane.start(Job(cell=Cell(kind="t", params={"mood": "slow"}), function=SOMETIMES, store=None, settings={}))
+    lane.start(Job(cell=Cell(kind="t", params={"mood": "slow"}), experiment=SOMETIMES, store=None, machine={}))
     excess = None
     while excess is None:
         excess = lane.excess()
@@ -136,7 +137,7 @@ def test_a_limit_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cell_over_its_time_limit_is_ended_and_marked(tmp_path: Path) -> None:
     todo = [Cell(kind="t", params={"mood": m, "i": i}) for i, m in enumerate(["slow", "fine"])]
     executor = ProcessExecutor(num_workers=1, time_limit_s=1.0)
-    summary = run(todo, function=SOMETIMES, store=tmp_path / "R", executor=executor)
+    summary = compute(todo, experiment=SOMETIMES, store=tmp_path / "R", engine=executor)
     assert summary.done == 1
     assert summary.failures[0].error == "TimeLimit"
 
@@ -179,7 +180,7 @@ def wait_until_locked(root: Path) -> None:
 def test_a_full_disk_ends_the_run_with_advice_and_keeps_what_is_finished(
     tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(cells(8), function="run_evaluations:draw", store=tmp_path / "R", executor=SerialExecutor(), limit=3)
+    compute(cells(8), experiment="run_evaluations:draw", store=tmp_path / "R", engine=SerialExecutor(), limit=3)
     real = os.fsync
     calls = 0
 
@@ -193,18 +194,18 @@ def test_a_full_disk_ends_the_run_with_advice_and_keeps_what_is_finished(
     with monkeypatch.context() as patch:
         patch.setattr("giveway.core.files.os.fsync", fill_up)
         with pytest.raises(StoreError, match="disk is full") as caught:
-            run(
+            compute(
                 cells(8),
-                function="run_evaluations:draw",
+                experiment="run_evaluations:draw",
                 store=tmp_path / "R",
-                executor=SerialExecutor(),
-                settings={"pause_s": 0.06},  # long enough for results to wait for the disk
+                engine=SerialExecutor(),
+                machine={"pause_s": 0.06},  # long enough for results to wait for the disk
             )
     assert "cells are finished and safe" in str(caught.value)
     kept = len(read_index(Store(tmp_path / "R")).keys())
     assert 3 <= kept < 8
     assert not list((tmp_path / "R").rglob("*.tmp"))
-    after = run(cells(8), function="run_evaluations:draw", store=tmp_path / "R", executor=SerialExecutor())
+    after = compute(cells(8), experiment="run_evaluations:draw", store=tmp_path / "R", engine=SerialExecutor())
     assert after.ok and after.skipped == kept
 
 
@@ -216,7 +217,7 @@ def test_a_really_full_disk_leaves_a_readable_store(tmp_path: Path, cells: Cells
         pytest.skip("cannot mount a small disk here")
     try:
         with pytest.raises(StoreError, match="disk is full"):
-            run(cells(400), function="run_evaluations:draw", store=disk / "R", executor=SerialExecutor())
+            compute(cells(400), experiment="run_evaluations:draw", store=disk / "R", engine=SerialExecutor())
         kept = read_index(Store(disk / "R"))
         assert len(kept.keys()) > 0
         assert not kept.damaged

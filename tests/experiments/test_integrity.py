@@ -12,7 +12,7 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.core.errors import StoreError
-from giveway.experiments import Cell, SerialExecutor, Store, collect, read_index, run, status, verify
+from giveway.experiments import Cell, SerialExecutor, Store, collect, compute, read_index, status, verify
 from giveway.experiments.artifacts import MANIFEST, Artifacts, checked_seal
 
 Cells = Callable[[int], Sequence[Cell]]
@@ -29,7 +29,7 @@ def flip(path: Path, at: int = -100) -> None:
 
 @pytest.fixture
 def computed(tmp_path: Path, cells: Cells) -> Store:
-    run(cells(4), function=DRAW, store=tmp_path / "R", executor=SerialExecutor(), spec={"a": 1})
+    compute(cells(4), experiment=DRAW, store=tmp_path / "R", engine=SerialExecutor(), spec={"a": 1})
     return Store(tmp_path / "R")
 
 
@@ -58,7 +58,7 @@ def test_a_kill_between_the_two_files_of_the_index_is_no_damage(
     computed: Store, cells: Cells, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = (computed.root / "index.parquet").read_bytes()
-    run(cells(5), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1})
+    compute(cells(5), experiment=DRAW, store=computed.root, engine=SerialExecutor(), spec={"a": 1})
     (computed.root / "index.parquet").write_bytes(before)  # the new seal, the table before
     with caplog.at_level(logging.WARNING):
         assert len(read_index(computed).keys()) == 5
@@ -72,7 +72,7 @@ def test_a_record_flipped_behind_the_index_is_found_by_verify(computed: Store, c
     flip(computed.record_path(key))
     assert [d.key for d in verify(computed)] == [key]
     assert status(computed).shortfall == "3 of 4 cells (1 damaged)"
-    summary = run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1})
+    summary = compute(cells(4), experiment=DRAW, store=computed.root, engine=SerialExecutor(), spec={"a": 1})
     assert (summary.done, [d.key for d in summary.damaged]) == (1, [key])
     assert computed.record_path(key).read_bytes() == whole
     assert status(computed).shortfall == ""
@@ -84,7 +84,7 @@ def test_a_record_that_a_reader_found_damaged_is_computed_by_the_next_run(comput
     with pytest.raises(StoreError, match="damaged"):
         computed.read(key)
     assert [d.key for d in status(computed).damaged] == [key]
-    assert run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1}).done == 1
+    assert compute(cells(4), experiment=DRAW, store=computed.root, engine=SerialExecutor(), spec={"a": 1}).done == 1
 
 
 def test_flipped_samples_are_put_aside_named_and_computed_again(computed: Store, cells: Cells) -> None:
@@ -96,7 +96,7 @@ def test_flipped_samples_are_put_aside_named_and_computed_again(computed: Store,
     assert (computed.root / "damaged" / f"{key}.parquet.damaged").exists()
     state = status(computed)
     assert state.shortfall == "3 of 4 cells (1 damaged)"
-    run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1})
+    compute(cells(4), experiment=DRAW, store=computed.root, engine=SerialExecutor(), spec={"a": 1})
     assert status(computed).shortfall == ""
     assert path.read_bytes() == whole
 
@@ -111,7 +111,7 @@ def test_a_damaged_plan_and_run_are_named_and_tables_say_so(computed: Store, cel
     assert sorted(d.key for d in state.documents) == [f"plans/{plan.name}", f"runs/{start.name}"]
     assert "provenance incomplete" in state.shortfall
     assert collect(computed).height > 0
-    run(cells(4), function=DRAW, store=computed.root, executor=SerialExecutor(), spec={"a": 1})
+    compute(cells(4), experiment=DRAW, store=computed.root, engine=SerialExecutor(), spec={"a": 1})
     assert plan.read_bytes() == whole
 
 

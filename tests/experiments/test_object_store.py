@@ -17,7 +17,7 @@ from experiments.dask_processes import LoopbackCluster, end, free_port
 from experiments.outage import Proxy
 from giveway.core.errors import ClusterError, DataError, StoreError
 from giveway.core.urls import is_url
-from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, collect, run, status
+from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, collect, compute, status
 from giveway.experiments.dask_engine import DaskExecutor, at_scheduler
 from giveway.experiments.mirror import Mirror, RemoteLock
 from giveway.experiments.object_store import local_folder
@@ -76,16 +76,16 @@ def test_a_run_into_an_object_store_has_the_same_bytes_and_resumes(
 ) -> None:
     place = f"{bucket}/R"
     with Mirror(place).working() as store:
-        first = run(cells(8), function=DRAW, store=store, executor=SerialExecutor(), limit=3)
+        first = compute(cells(8), experiment=DRAW, store=store, engine=SerialExecutor(), limit=3)
     assert first.done == 3
     monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "another-machine"))
     with Mirror(place).working() as store:
-        second = run(cells(8), function=DRAW, store=store, executor=ProcessExecutor(num_workers=1))
+        second = compute(cells(8), experiment=DRAW, store=store, engine=ProcessExecutor(num_workers=1))
     assert (second.done, second.skipped) == (5, 3)
     read = Mirror(place).pull()
     assert status(read).done == 8
     assert collect(read).height == 16
-    run(cells(8), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(8), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(read.root) == contents(tmp_path / "S")
     remote = local_folder(f"{place}/cells")
     assert {p.name: p.read_bytes() for p in remote.rglob("*") if p.is_file()} == {
@@ -96,26 +96,26 @@ def test_a_run_into_an_object_store_has_the_same_bytes_and_resumes(
 def test_failures_travel_and_are_forgotten_after_success(bucket: str, tmp_path: Path) -> None:
     todo = [Cell(kind="t", params={"mood": "repairable"})]
     settings = {"folder": str(tmp_path)}
-    options = {"function": "run_evaluations:sometimes", "executor": SerialExecutor(), "settings": settings}
+    options = {"experiment": "run_evaluations:sometimes", "engine": SerialExecutor(), "machine": settings}
     with Mirror(f"{bucket}/R").working() as store:
-        assert run(todo, store=store, **options).failed == 1  # type: ignore[arg-type]
+        assert compute(todo, store=store, **options).failed == 1  # type: ignore[arg-type]
     assert status(Mirror(f"{bucket}/R").pull()).failures[0].error == "RuntimeError"
     (tmp_path / "repaired").touch()
     with Mirror(f"{bucket}/R").working() as store:
-        assert run(todo, store=store, rerun="failed", **options).ok  # type: ignore[arg-type]
+        assert compute(todo, store=store, rerun="failed", **options).ok  # type: ignore[arg-type]
     assert status(Mirror(f"{bucket}/R").pull()).failed == 0
 
 
 def test_a_new_plan_of_the_same_length_reaches_other_machines(
     bucket: str, tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, options = f"{bucket}/R", {"function": DRAW, "executor": SerialExecutor(), "spec": {"what": "three cells"}}
+    place, options = f"{bucket}/R", {"experiment": DRAW, "engine": SerialExecutor(), "spec": {"what": "three cells"}}
     for machine in ("one", "another"):
         monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / machine))
         with Mirror(place).working() as store:
-            run(cells(3), store=store, **options)  # type: ignore[arg-type]
+            compute(cells(3), store=store, **options)  # type: ignore[arg-type]
     with Mirror(place).working() as store:
-        run(cells(3, version=2), store=store, limit=1, **options)  # type: ignore[arg-type]
+        compute(cells(3, version=2), store=store, limit=1, **options)  # type: ignore[arg-type]
         here = status(store)
     assert (here.done, here.missing) == (1, 2)
     monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "one"))
@@ -126,9 +126,9 @@ def test_a_new_plan_of_the_same_length_reaches_other_machines(
 def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_computed_again(bucket: str, cells: Cells) -> None:
     import s3fs
 
-    place, options = f"{bucket}/R", {"function": DRAW, "executor": SerialExecutor()}
+    place, options = f"{bucket}/R", {"experiment": DRAW, "engine": SerialExecutor()}
     with Mirror(place).working() as store:
-        run(cells(3), store=store, **options)  # type: ignore[arg-type]
+        compute(cells(3), store=store, **options)  # type: ignore[arg-type]
         path = store.record_path(cells(3)[1].key)
         whole, times = path.read_bytes(), path.stat()
     rotten = whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]
@@ -136,18 +136,18 @@ def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_computed_again(
     os.utime(path, ns=(times.st_mtime_ns, times.st_mtime_ns))  # the disk does not say when it rots
     (store.root / "index.parquet").unlink()
     with Mirror(place).working() as store:
-        healed = run(cells(3), store=store, **options)  # type: ignore[arg-type]
+        healed = compute(cells(3), store=store, **options)  # type: ignore[arg-type]
     assert (healed.done, healed.skipped, len(healed.damaged)) == (0, 3, 1)
     assert path.read_bytes() == whole
     s3fs.S3FileSystem().pipe_file(f"{place.removeprefix('s3://')}/{path.relative_to(store.root)}", rotten)
     path.unlink()
     (store.root / "index.parquet").unlink()  # times of objects are whole seconds: it may take the new one for the old
     with Mirror(place).working() as store:
-        computed = run(cells(3), store=store, **options)  # type: ignore[arg-type]
+        computed = compute(cells(3), store=store, **options)  # type: ignore[arg-type]
     assert (computed.done, computed.skipped) == (1, 2)
     assert path.read_bytes() == whole
     with Mirror(place).working() as store:
-        assert run(cells(3), store=store, **options).skipped == 3  # type: ignore[arg-type]
+        assert compute(cells(3), store=store, **options).skipped == 3  # type: ignore[arg-type]
 
 
 def test_a_result_that_was_replaced_by_one_of_equal_length_is_fetched(bucket: str, cells: Cells) -> None:
@@ -155,7 +155,7 @@ def test_a_result_that_was_replaced_by_one_of_equal_length_is_fetched(bucket: st
 
     place = f"{bucket}/R"
     with Mirror(place).working() as store:
-        run(cells(1), function=DRAW, store=store, executor=SerialExecutor())
+        compute(cells(1), experiment=DRAW, store=store, engine=SerialExecutor())
     copy = Mirror(place).pull().record_path(cells(1)[0].key)
     fs, name = s3fs.S3FileSystem(), f"{place.removeprefix('s3://')}/{copy.relative_to(store.root)}"
     fs.pipe_file(name, copy.read_bytes().swapcase())
@@ -244,7 +244,7 @@ def test_an_object_store_that_dies_ends_the_run_and_nothing_is_computed_twice(
             pytest.raises(ClusterError, match="the run ended because the object store does not work") as caught,
             Mirror(place).working() as store,
         ):
-            run(cells(30), function=DRAW, store=store, executor=executor)
+            compute(cells(30), experiment=DRAW, store=store, engine=executor)
         assert not proxy.works
     assert "of 30 cells are finished and safe" in str(caught.value)
     assert not store.failures()
@@ -252,9 +252,9 @@ def test_an_object_store_that_dies_ends_the_run_and_nothing_is_computed_twice(
     put_to_safety = int(str(caught.value.found).split()[0])
     assert 7 <= put_to_safety < 30
     with Proxy(server, lambda data: True, port=proxy.port), Mirror(place).working() as store:
-        rest = run(cells(30), function=DRAW, store=store, executor=SerialExecutor())
+        rest = compute(cells(30), experiment=DRAW, store=store, engine=SerialExecutor())
     assert (rest.skipped, rest.done, rest.failed) == (put_to_safety, 30 - put_to_safety, 0)
-    run(cells(30), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(30), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     monkeypatch.setenv("AWS_ENDPOINT_URL", server)
     s3fs.S3FileSystem.clear_instance_cache()
     monkeypatch.setenv("GIVEWAY_CACHE", str(tmp_path / "another-machine"))
@@ -266,7 +266,7 @@ def test_workers_of_a_cluster_put_results_into_the_object_store(
     bucket: str, tmp_path: Path, cells: Cells, contents: Contents
 ) -> None:
     with cluster_of_two(tmp_path) as engine, Mirror(f"{bucket}/R").working() as store:
-        summary = run(cells(10), function=DRAW, store=store, executor=engine)
+        summary = compute(cells(10), experiment=DRAW, store=store, engine=engine)
     assert summary.ok, summary.failures
-    run(cells(10), function=DRAW, store=tmp_path / "S", executor=SerialExecutor())
+    compute(cells(10), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(Mirror(f"{bucket}/R").pull().root) == contents(tmp_path / "S")

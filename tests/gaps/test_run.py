@@ -11,9 +11,9 @@ import pytest
 
 from giveway.core.errors import ConfigError, DatasetLayoutError, UnknownNameError, UsageError
 from giveway.core.predictions import OutputKind, Probability
-from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect
-from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect, run
 from giveway.gaps.cells import cells_of
+from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
@@ -36,9 +36,12 @@ def small(**changes):
 
 
 def compute(spec, folder, root, executor=None):
-    store = Store(folder, create=True)
-    planned = plan_run(spec, store, {"lgap": root})
-    return store, run_benchmark(planned, store, executor=executor or SerialExecutor())
+    summary = run(GAPS, spec, folder, roots={"lgap": root}, engine=executor or SerialExecutor())
+    return Store(folder), summary
+
+
+def planned(spec, store, roots):
+    return GAPS.cells(spec, GAPS.resolve(spec, roots, store.artifacts))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,7 @@ def test_samples_keep_their_group_so_that_comparisons_can_draw_whole_groups(fini
 
 def test_another_seed_is_another_cell(lgap_root, tmp_path):
     store = Store(tmp_path / "store", create=True)
-    keys = [{c.key for c in plan_run(small(seed=s), store, {"lgap": lgap_root}).cells} for s in (0, 1)]
+    keys = [{c.key for c in planned(small(seed=s), store, {"lgap": lgap_root})} for s in (0, 1)]
     assert not keys[0] & keys[1]
 
 
@@ -183,7 +186,7 @@ def test_unknown_names_get_suggestions(changes, message):
 def test_a_metric_named_twice_is_computed_once(metrics, profile, kept):
     source = Source(dataset="lgap", root=Path(), data="", is_synthetic=True)
     cells = cells_of(small(metrics=metrics, profile=profile), {"lgap": source})
-    assert [cell.params["metrics"] for cell in cells] == [kept] * 9
+    assert [cell.settings["metrics"] for cell in cells] == [kept] * 9
 
 
 def test_a_mended_extraction_leaves_the_cells_of_others_valid():
@@ -214,12 +217,12 @@ def test_impossible_combinations_are_refused_before_computing():
 def test_lacking_and_wrong_data_roots_are_named(lgap_root, tmp_path):
     store = Store(tmp_path / "store", create=True)
     with pytest.raises(UsageError, match="no data root for lgap") as caught:
-        plan_run(small(), store, {})
+        planned(small(), store, {})
     assert "--root lgap=FOLDER" in caught.value.hint
     with pytest.raises(UsageError, match="which this run does not read"):
-        plan_run(small(), store, {"lgap": lgap_root, "round": lgap_root})
+        planned(small(), store, {"lgap": lgap_root, "round": lgap_root})
     with pytest.raises(DatasetLayoutError) as caught:
-        plan_run(small(datasets=["round"]), store, {"round": lgap_root})
+        planned(small(datasets=["round"]), store, {"round": lgap_root})
     assert "lgap" in caught.value.hint
 
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from giveway.cli.main import app
 from giveway.core.errors import GivewayError
-from giveway.experiments import SerialExecutor, Store, collect
+from giveway.experiments import SerialExecutor, Store, collect, run
 from giveway.experiments.progress import SilentProgress
-from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.experiment import GAPS
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
 from giveway.predictors import MODELS
@@ -64,8 +64,8 @@ class Listener(SilentProgress):
 
 def compute(folder, root, progress=None, **changes):
     store = Store(folder, create=True)
-    planned = plan_run(spec_from({**SPEC, **changes}, where="test"), store, {"lgap": root})
-    return store, run_benchmark(planned, store, executor=SerialExecutor(), progress=progress)
+    spec = spec_from({**SPEC, **changes}, where="test")
+    return store, run(GAPS, spec, store.root, roots={"lgap": root}, engine=SerialExecutor(), progress=progress)
 
 
 def test_conditional_models_are_trained_once_per_split_and_class(lgap_root, tmp_path, trainings):
@@ -124,12 +124,9 @@ def test_a_specification_sets_how_networks_are_trained(lgap_root, tmp_path):
     errors = [entry["validation_ade_m"] for entry in curve]
     assert 3 < len(errors) < 40
     assert errors.index(min(errors)) == len(errors) - 3
-    plain = plan_run(
-        spec_from({**SPEC, "training": training, "conditional_paths": "CV_residual"}, where="test"),
-        store,
-        {"lgap": lgap_root},
-    )
-    assert not any("training" in cell.params for cell in plain.cells)
+    plain = spec_from({**SPEC, "training": training, "conditional_paths": "CV_residual"}, where="test")
+    cells = GAPS.cells(plain, GAPS.resolve(plain, {"lgap": lgap_root}, store.artifacts))
+    assert not any("training" in cell.settings for cell in cells)
     for bad, message in (
         ({"epoks": 3}, "epochs"),
         ({"epochs": "many"}, "wrong type"),

@@ -161,15 +161,15 @@ def cells(folder: Path) -> Generator[Subject]:
 @contextmanager
 def plans_and_runs(folder: Path) -> Generator[Subject]:
     """``store.json``, the plan, a run and a failure."""
-    from giveway.experiments import Cell, SerialExecutor, Store, run, status
+    from giveway.experiments import Cell, SerialExecutor, Store, compute, status
     from giveway.experiments.records import failure_of
 
     root = folder / "R"
-    run(
+    compute(
         [],
-        function="giveway.experiments.evaluation:load_function",
+        experiment="giveway.experiments.evaluation:load_function",
         store=root,
-        executor=SerialExecutor(),
+        engine=SerialExecutor(),
         spec={"a": [1, 2]},
     )
     Store(root).write_failure(failure_of(Cell(kind="x", params={"b": 1}), ValueError("no")))
@@ -194,8 +194,8 @@ def plans_and_runs(folder: Path) -> Generator[Subject]:
 def artifacts(folder: Path) -> Generator[Subject]:
     """Generated recordings, gaps and samples of a benchmark run; a cell is computed again from them."""
     import giveway.gaps.evaluate as evaluation
-    from giveway.experiments import SerialExecutor, Store
-    from giveway.gaps.benchmark import plan_run, run_benchmark
+    from giveway.experiments import SerialExecutor, run
+    from giveway.gaps.experiment import GAPS
     from giveway.gaps.spec import spec_from
 
     root = folder / "R"
@@ -215,8 +215,7 @@ def artifacts(folder: Path) -> Generator[Subject]:
 
     def compute() -> Path:
         getattr(evaluation, "_cached_samples").cache_clear()  # noqa: B009 - as a new process
-        store = Store(root, create=True)
-        summary = run_benchmark(plan_run(spec, store, {}), store, executor=SerialExecutor())
+        summary = run(GAPS, spec, root, engine=SerialExecutor())
         if not summary.ok:
             raise Named(str(summary.failures))
         (record,) = sorted((root / "cells").rglob("*.json"))

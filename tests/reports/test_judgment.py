@@ -14,7 +14,7 @@ from giveway.reports.tables import benchmark_table
 
 
 def with_switches(frame: pl.DataFrame, **switches: object) -> pl.DataFrame:
-    defaults = {"ddof": 1, "critical_bound": 1.92, "auc": "mid_ranks"}
+    defaults = {"ddof": 1, "critical_bound": "clean", "auc": "mid_ranks"}
     return frame.with_columns(pl.lit(json.dumps({**defaults, **switches})).alias("switches"))
 
 

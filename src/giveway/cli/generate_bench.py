@@ -143,7 +143,7 @@ class _Prepared:
 
     def run(self, cells: Sequence[Cell], out: Path, engine: Executor, call: Call) -> list[dict[str, Any]]:
         """Drive what the store lacks; returns the campaigns that failed."""
-        from giveway.experiments import run as run_cells
+        from giveway.experiments import compute as run_cells
         from giveway.generate.evaluation.protocol import FUNCTION
         from giveway.generate.learning.policy import load_policy
 
@@ -151,11 +151,11 @@ class _Prepared:
         spec = {"command": "generate bench", "methods": [m.name for m in self.methods], "egos": list(self.egos)}
         summary = run_cells(
             cells,
-            function=FUNCTION,
+            experiment=FUNCTION,
             store=out,
             spec={**spec, "budget": cells[0].params["budget"]},
-            settings={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
-            executor=engine,
+            machine={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
+            engine=engine,
             rerun="failed",
             max_hours=call.values["max_hours"],
             progress=call.progress(),

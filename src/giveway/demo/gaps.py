@@ -6,9 +6,8 @@ from pathlib import Path
 
 from giveway.core.files import write_text
 from giveway.demo.chapter import Chapter, Section
-from giveway.experiments import ProcessExecutor, Store, collect
-from giveway.gaps.benchmark import plan_run, run_benchmark
 from giveway.gaps.presets import preset
+from giveway.gaps.run import benchmark
 from giveway.reports.figures import benchmark_figure, save_figure
 from giveway.reports.formats import render
 from giveway.reports.tables import benchmark_table
@@ -18,10 +17,8 @@ TABLES = (("auc", "constant"), ("ade", "constant"))
 
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / "gaps" / "results"
-    store = Store(folder, create=True)
-    planned = plan_run(preset("demo", seed=seed), store, {})
-    summary = run_benchmark(planned, store, executor=ProcessExecutor())
-    frame = collect(store)
+    summary, results = benchmark(preset("demo", seed=seed), folder)
+    frame = results.frame()
     figure = Path("gaps") / "figure.png"
     save_figure(benchmark_figure(frame), root / figure)
     sections = [

@@ -17,7 +17,7 @@ from giveway.drive.case_sets import open_cases
 from giveway.drive.driving import FailedDrive, drive_cases
 from giveway.drive.runs import cell_of, is_done, keep_log, result_of
 from giveway.drive.scenes import SceneSource
-from giveway.experiments import Cell, CellContext, CellResult, Executor, Progress, RunSummary, Store, run
+from giveway.experiments import Cell, CellResult, Context, Executor, Progress, RunSummary, Store, compute
 from giveway.planning import make_planner
 from giveway.predictors.motion import make_predictor
 from giveway.sim.cases import Case
@@ -73,27 +73,27 @@ def drive_on(
     missing = [cell for cell in cells if not is_done(Path(order.out), store, cell)]
     for cell in missing:
         store.record_path(cell.key).unlink(missing_ok=True)  # a record whose log is gone does not count
-    return run(
+    return compute(
         missing,
-        function=FUNCTION,
+        experiment=FUNCTION,
         store=store,
-        executor=executor,
+        engine=executor,
         spec={"command": "drive run", "predictor": order.predictor, "planner": order.planner, "seed": seed},
-        settings=order.settings(),
+        machine=order.settings(),
         rerun="failed",
         max_hours=max_hours,
         progress=progress,
     )
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate(cell: Cell, context: Context) -> CellResult:
     """Drive one case, keep its log, return its score.
 
     Raises:
         ClusterError: if the worker cannot see the folder of the store.
         PredictionError: if the case cannot be driven, or predictor or planner fail.
     """
-    order = DriveOrder(**context.settings)
+    order = DriveOrder(**context.machine)
     out = Path(order.out)
     if not (out / "store.json").exists():
         raise ClusterError(

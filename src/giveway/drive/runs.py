@@ -161,7 +161,7 @@ def run_predictor(
     latency: list[float] = []
     with store.lock(), progress or SilentProgress() as report:
         spec = {"command": "drive run", **run_meta(predictor, planner, seed), "cases": [c.fingerprint for c in cases]}
-        store.write_plan(spec, FUNCTION, cells.values())
+        store.write_plan(spec, FUNCTION, list(cells.values()))
         report.start(total=len(cases), skipped=len(done), workers=threads)
         drives = drive_cases(
             missing, source, predictor=predictor, planner=planner, seed=seed, threads=threads, batch=batch

@@ -1,9 +1,10 @@
-"""Runs: cells in, results out, into a store that can be killed and resumed.
+"""Experiments: specification to cells to results, in a store that can be killed and resumed.
 
-The whole service in one example::
+:mod:`giveway.experiments.contract` explains what an application provides; :func:`run` starts it. Below that,
+:func:`compute` computes any cells::
 
     # my_package/evaluation.py, importable on every worker
-    def evaluate(cell: Cell, context: CellContext) -> CellResult:
+    def evaluate(cell: Cell, context: Context) -> CellResult:
         folder = context.artifacts.get({"what": "samples", **needed(cell)}, build=lambda path: extract(cell, path))
         fitted, truth, prediction = ...
         value = METRICS.get("auc")(truth, prediction)
@@ -13,54 +14,47 @@ The whole service in one example::
             info={"coefficients": [...]},              # further plain values
         )
 
-    cells = [
-        Cell(
-            kind="gaps",
-            params={"profile": "clean", "dataset": "lgap", "t0": "constant", "n_input": 2, "split": "random",
-                    "repetition": 0, "model": "LR_1D", "seed": 0},
-            data=fingerprint,                          # of the recordings
-            versions={"extraction": 1, "LR_1D": 1, "auc": 1},
-        ),
-        ...
-    ]
-    summary = run(cells, function="my_package.evaluation:evaluate", store="R", spec=spec.model_dump(),
-                  settings={"roots": {"lgap": "/data/lgap"}}, executor=ProcessExecutor(num_workers=2),
-                  rerun="missing", progress=default_progress())
+    summary = compute(cells, experiment="my_package.evaluation:evaluate", store="R", spec=spec.model_dump(),
+                      machine={"roots": {"lgap": "/data/lgap"}}, engine=ProcessExecutor(num_workers=2),
+                      rerun="missing", progress=default_progress())
     frame = collect(Store("R"))                        # tidy polars frame, one row per cell and metric
     counts = status(Store("R"))                        # total, done, failed, missing, damaged, failures
-
-Rules for an evaluation: it depends on the cell (and on ``settings`` only for *where* to find things), draws
-randomness from :func:`giveway.core.seeds.stream`, returns nothing about time or machine. Then results are the same
-bytes for any engine, number of workers and number of interruptions. A raised exception becomes a failed cell.
 
 Reports read these columns of per-sample values: ``sample_id``, ``group`` (what depends on each other is resampled
 together), ``accepted`` and ``p`` for metrics of labels and probabilities, and one column per metric with values per
 sample, named like the metric (``ade``, ``brier``, …).
 
-A new engine implements :class:`giveway.experiments.engine.Executor` with :func:`giveway.experiments.evaluation.work`.
+A new engine implements :class:`giveway.experiments.engine.Executor` with
+:func:`giveway.experiments.evaluation.work_all` and :class:`giveway.experiments.jobs.JobQueue`.
 """
 
 from giveway.experiments.artifacts import Artifacts
-from giveway.experiments.cells import Cell, CellResult, Measurement, content_key
-from giveway.experiments.engine import CellContext, Control, Executor, Job, Outcome
+from giveway.experiments.cells import Cell, CellFailure, CellResult, Measurement, content_key
+from giveway.experiments.computing import RERUN, Rerun, RunSummary, check_rerun, compute
+from giveway.experiments.contract import EXPERIMENTS, Experiment, Inputs
+from giveway.experiments.engine import Context, Control, Executor, Job, Outcome
 from giveway.experiments.index import Status, collect, read_index, status, verify
 from giveway.experiments.local import ProcessExecutor, SerialExecutor
 from giveway.experiments.progress import BarProgress, LineProgress, Progress, SilentProgress, default_progress
 from giveway.experiments.records import FailedCell
-from giveway.experiments.runner import RERUN, Rerun, RunSummary, run
+from giveway.experiments.runner import run
 from giveway.experiments.store import Damaged, Plan, Store
 
 __all__ = [
+    "EXPERIMENTS",
     "RERUN",
     "Artifacts",
     "BarProgress",
     "Cell",
-    "CellContext",
+    "CellFailure",
     "CellResult",
+    "Context",
     "Control",
     "Damaged",
     "Executor",
+    "Experiment",
     "FailedCell",
+    "Inputs",
     "Job",
     "LineProgress",
     "Measurement",
@@ -74,7 +68,9 @@ __all__ = [
     "SilentProgress",
     "Status",
     "Store",
+    "check_rerun",
     "collect",
+    "compute",
     "content_key",
     "default_progress",
     "read_index",

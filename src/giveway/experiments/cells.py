@@ -30,26 +30,33 @@ class Cell:
     """One unit of work, fully described: the same description gives the same key and the same result.
 
     Nothing that may differ between two machines belongs here (paths, worker counts, dates); pass such
-    things as ``settings`` of the run.
+    things as ``machine`` of the run.
 
     Attributes:
-        kind: which evaluation this is, e.g. ``"gaps"``.
-        params: name to plain value (numbers, text, booleans, lists, nested mappings). Every top-level entry becomes a
-            column of :func:`giveway.experiments.collect`; the benchmark uses ``profile, dataset, t0, n_input, split,
-            repetition, model`` and whatever else changes the result (seed, switches, hyper-parameters).
+        kind: which kind of result this is, e.g. ``"gaps"``.
+        params: what names the cell in tables: name to plain value (numbers, text, booleans, lists, nested mappings).
+            Every top-level entry becomes a column of :func:`giveway.experiments.collect`.
+        settings: the switches and settings that its evaluation reads, and no others: a setting that only tables read
+            must not make a cell a new one.
         data: fingerprint of the input data, e.g. a SHA-256 over the fingerprints of the files read.
         versions: name to version of everything whose change must lead to new results, e.g.
             ``{"extraction": 1, "LR_1D": 2, "auc": 1}``.
+        group: cells of one group may be evaluated together; not part of the key.
+        chain: cells of one chain are evaluated in order by one worker, each after the one before; not part of the key.
     """
 
     kind: str
     params: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     data: str = ""
     versions: Mapping[str, int | str] = field(default_factory=dict[str, int | str])
+    group: str = field(default="", compare=False)
+    chain: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         """Keep plain copies, so that a cell can be sent anywhere and does not change behind our back."""
         object.__setattr__(self, "params", plain(self.params))
+        object.__setattr__(self, "settings", plain(self.settings))
         object.__setattr__(self, "versions", plain(self.versions))
         if taken := sorted(RESERVED & set(self.params)):
             raise ValueError(f"parameter names {taken} are columns of every result table; choose others")
@@ -61,12 +68,18 @@ class Cell:
 
     def as_json(self) -> dict[str, Any]:
         """Plain mapping; :meth:`from_json` reads it back."""
-        return {"kind": self.kind, "params": self.params, "data": self.data, "versions": self.versions}
+        return {
+            "kind": self.kind,
+            "params": self.params,
+            "settings": self.settings,
+            "data": self.data,
+            "versions": self.versions,
+        }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Cell:
-        """The cell that :meth:`as_json` described."""
-        return Cell(kind=value["kind"], params=value["params"], data=value["data"], versions=value["versions"])
+        """The cell that :meth:`as_json` described, without group and chain."""
+        return Cell(**{name: value[name] for name in ("kind", "params", "settings", "data", "versions")})
 
     def label(self) -> str:
         """A short line for people: text and numbers among the parameters."""
@@ -111,9 +124,24 @@ class CellResult:
     Attributes:
         measurements: the numbers that enter tables.
         samples: per-sample values, one row per sample, kept as Parquet; None if there are none.
+        attachments: name to content of files that belong to the result: a log, a policy. Names are plain file names.
         info: further plain values worth keeping: fitted parameters, counts, learning curves.
     """
 
     measurements: tuple[Measurement, ...] = ()
     samples: pl.DataFrame | None = None
+    attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellFailure:
+    """Why an evaluation has no result for one cell of a batch, though it has for others.
+
+    Attributes:
+        error: type of the error, for counts: ``"PredictionError"``.
+        message: what went wrong, in a sentence.
+    """
+
+    error: str
+    message: str

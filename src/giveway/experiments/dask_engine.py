@@ -12,17 +12,17 @@ import queue
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from giveway.core.errors import ClusterError, MissingDependencyError
 from giveway.core.urls import is_url
 from giveway.experiments.engine import MAX_ATTEMPTS, Control, Job, Outcome
-from giveway.experiments.local import JobQueue
+from giveway.experiments.jobs import DIED, JobQueue, without_store
 from giveway.experiments.remote import WorkerFacts, difference, evaluate_here, facts, stop_here
 from giveway.experiments.scheduler_address import Deadline, try_address, unreachable
-from giveway.experiments.worker_process import DIED, Limits, lost
+from giveway.experiments.worker_process import Limits, lost
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -127,7 +127,7 @@ class _Session:
             if task.worker not in self.crew.present:
                 del self.tasks[key]
                 task.future.release()
-                yield from self._settle(task, _gone(task))
+                yield from self._settle(task, [_gone(task)])
 
     def _hand_out(self) -> None:
         free = [w for w in self.crew.fit if w not in {t.worker for t in self.tasks.values()}]
@@ -136,7 +136,7 @@ class _Session:
                 return
             job = self.pending.pop()
             if job.store is not None and not is_url(job.store) and not self.crew.fit[worker].sees_store:
-                job = replace(job, store=None)
+                job = without_store(job)
             name = f"giveway-{job.cell.key[:16]}-{job.attempt}-{secrets.token_hex(4)}"
             future = self.client.submit(
                 evaluate_here, job, self.engine.limits, self.name, key=name, workers=[worker], pure=False, retries=0
@@ -153,27 +153,27 @@ class _Session:
             while True:
                 task = self.tasks.pop(str(future.key), None)
                 if task is not None:
-                    yield from self._settle(task, self._outcome(task))
+                    yield from self._settle(task, self._outcomes(task))
                     future.release()
                 future = self.ready.get_nowait()
 
-    def _outcome(self, task: _Task) -> Outcome:
+    def _outcomes(self, task: _Task) -> list[Outcome]:
         if task.future.status == "finished":
             return self._collected(task)
         if task.future.status in ("cancelled", "lost"):
             self.crew.require_scheduler()
-            return _gone(task)
+            return [_gone(task)]
         try:
             error = task.future.exception(timeout=EXPLAIN_S)
         except Exception as caught:  # the worker left with the explanation
             self.crew.require_scheduler()
             error = caught
         if type(error).__name__ == "KilledWorker":
-            return _gone(task)
-        return lost(task.job, type(error).__name__, str(error), time.monotonic() - task.started)
+            return [_gone(task)]
+        return [lost(task.job, type(error).__name__, str(error), time.monotonic() - task.started)]
 
-    def _collected(self, task: _Task) -> Outcome:
-        """The outcome, which stays with the worker until it is fetched and is lost if the worker dies before."""
+    def _collected(self, task: _Task) -> list[Outcome]:
+        """The outcomes, which stay with the worker until they are fetched and are lost if the worker dies before."""
         while True:
             try:
                 return task.future.result(timeout=COLLECT_S)
@@ -181,16 +181,15 @@ class _Session:
                 self.crew.look(None)
             except Exception:  # as many kinds as there are ways to lose a connection
                 self.crew.require_scheduler()
-                return _gone(task)
+                return [_gone(task)]
             if task.worker not in self.crew.present:
-                return _gone(task)
+                return [_gone(task)]
 
-    def _settle(self, task: _Task, outcome: Outcome) -> Iterator[Outcome]:
+    def _settle(self, task: _Task, outcomes: list[Outcome]) -> Iterator[Outcome]:
         self.control.running.pop(task.job.cell.key, None)
-        if outcome.failure is not None and outcome.failure.error == DIED:
+        if any(outcome.failure is not None and outcome.failure.error == DIED for outcome in outcomes):
             self.control.say(f"lost a worker at {task.job.cell.label()} (attempt {task.job.attempt})")
-        if not self.pending.take_back(task.job, outcome, self.engine.max_attempts):
-            yield outcome
+        yield from self.pending.settle(task.job, outcomes, self.engine.max_attempts)
 
     def _let_go(self) -> None:
         """Leave nothing running that nobody waits for, and no idle processes behind."""
@@ -258,7 +257,7 @@ class _Crew:
 
     def _examine(self, addresses: list[str], job: Job) -> None:
         """Code, libraries, store and data of new workers."""
-        roots = tuple(str(root) for root in dict(job.settings.get("roots", {})).values())
+        roots = tuple(str(root) for root in dict(job.machine.get("roots", {})).values())
         with _probe(job.store) as (probe, token):
             try:
                 answers: Any = self.client.run(facts, probe, token, roots, workers=addresses, on_error="return")
@@ -278,7 +277,7 @@ class _Crew:
             self.control.say(f"not used: {problem}")
 
     def _accept(self, address: str, theirs: WorkerFacts, job: Job) -> None:
-        if theirs.lacks and not job.settings.get("synthetic"):
+        if theirs.lacks and not job.machine.get("synthetic"):
             raise ClusterError(
                 "a worker cannot see the data",
                 where=f"worker {address} on {theirs.host}",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from giveway.experiments.artifacts import Artifacts
-from giveway.experiments.cells import Cell
+from giveway.experiments.cells import Cell, CellResult
 from giveway.experiments.records import Encoded, FailedCell
 
 MAX_ATTEMPTS = 3
@@ -21,50 +22,82 @@ MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A cell together with what a worker needs to evaluate it.
+    """A batch of cells together with what a worker needs to evaluate it.
 
     Attributes:
-        cell: what to compute.
-        function: ``"package.module:function"``, called with ``(cell, context)``, returns a CellResult.
-        store: folder or address of the store; None if the worker cannot reach it and must send the result back.
-        settings: plain values that may differ between machines and do not change results, e.g. data roots.
+        cells: one cell, several of one group, or a whole chain in order with its finished cells.
+        todo: keys of the cells to compute now.
+        experiment: registered name, or ``"package.module:attribute"`` of an experiment or of a function of one cell.
+        store: folder or address of the store; None if the worker cannot reach it and must send the results back.
+        machine: plain values that may differ between machines and do not change results, e.g. data roots.
+        known: key to record of the finished cells of a chain, for a worker that cannot read the store.
+        until: time (``time.time()``) after which no further cell may be begun; None for no limit.
+        replaces: finished cells are computed again, so a record in the store does not say that a cell is finished.
         attempt: 1 for the first try.
     """
 
-    cell: Cell
-    function: str
+    cells: tuple[Cell, ...]
+    todo: frozenset[str]
+    experiment: str
     store: str | None
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    machine: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    known: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    until: float | None = None
+    replaces: bool = False
     attempt: int = 1
 
+    @property
+    def cell(self) -> Cell:
+        """The first cell to compute: the one at fault if the worker dies without a word."""
+        return next(cell for cell in self.cells if cell.key in self.todo)
 
-def say_nothing(text: str) -> None:
-    """Nobody listens."""
+    @property
+    def is_chain(self) -> bool:
+        """Whether its cells have to be computed in order."""
+        return bool(self.cells[0].chain)
+
+    def only(self, *cells: Cell) -> Job:
+        """The same for some of its cells."""
+        return replace(self, cells=cells, todo=frozenset(cell.key for cell in cells))
+
+
+def no_message(text: str) -> None:
+    """Progress of an evaluation that is not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellContext:
-    """What an evaluation may use besides its cell.
+class Context:
+    """What an evaluation may use besides its cells.
 
     Attributes:
         artifacts: inputs shared between cells, built once.
-        settings: see :class:`Job`.
-        tell: called with a short line about how far a long evaluation is; may be called often.
+        machine: see :class:`Job`.
+        message: called with a short line about how far a long evaluation is; may be called often.
+        known: result of a finished cell of the same chain (measurements, info; no samples), None for others.
+        scratch_root: see :meth:`scratch`.
     """
 
     artifacts: Artifacts
-    settings: Mapping[str, Any]
-    tell: Callable[[str], None] = say_nothing
+    machine: Mapping[str, Any]
+    message: Callable[[str], None] = no_message
+    known: Callable[[Cell], CellResult | None] = lambda cell: None
+    scratch_root: Path
+
+    def scratch(self, name: str) -> Path:
+        """A folder that survives a kill and is deleted when the cell or chain is finished; created here."""
+        folder = self.scratch_root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a job.
+    """What came of a cell.
 
     Attributes:
         key: of the cell.
         status: ``"full"`` means that a disk had no room, ``"unreachable"`` that an object store did not work; either
-            way the run should stop.
+            way the run should stop. ``"lost"`` is between an engine and its queue: the worker did not live to tell.
         wall_s: time the evaluation took.
         cpu_s: processor time of the worker during it.
         host: where it ran.
@@ -76,7 +109,7 @@ class Outcome:
     """
 
     key: str
-    status: Literal["done", "failed", "full", "unreachable"]
+    status: Literal["done", "failed", "full", "unreachable", "lost"]
     wall_s: float = 0.0
     cpu_s: float = 0.0
     host: str = ""
@@ -125,10 +158,10 @@ class Executor(Protocol):
         ...
 
     def run(self, jobs: Iterable[Job], control: Control) -> Iterator[Outcome]:
-        """Evaluate jobs and give one outcome for each that was started.
+        """Evaluate jobs and give one outcome for each cell that was computed or failed.
 
         Must stop starting jobs when ``control.draining`` becomes true; must end its workers when the iterator
         is closed or an exception passes through it. A worker that dies is a failed attempt of the job it was at
-        and of no other.
+        and of no other: the finished cells of a batch count, the others are tried one by one.
         """
         ...

@@ -44,11 +44,14 @@ MEASUREMENT = pl.Struct(
         "note": pl.String,
     }
 )
+STAMP = ("key", "size", "mtime_ns", "samples_size", "attachments_size")
+"""What tells a changed record from an unchanged one without opening it."""
 SCHEMA: dict[str, Any] = {
     "key": pl.String,
     "size": pl.Int64,
     "mtime_ns": pl.Int64,
     "samples_size": pl.Int64,
+    "attachments_size": pl.Int64,
     "seal": pl.String,
     "inputs": pl.String,
     "kind": pl.String,
@@ -148,6 +151,8 @@ def verify(store: Store) -> tuple[Damaged, ...]:
     for key in sorted(store.stamps()):
         try:
             store.read_samples(key)
+            if store.read_record(key).get("attachments"):
+                store.attachments(key)
             if known.get(key) not in (None, store.open_record(key)[1]):
                 raise DamagedRecordError("another record than the index knows")
         except (DamagedRecordError, StoreError, OSError) as error:
@@ -262,10 +267,11 @@ def _unchanged(cached: pl.DataFrame, stamps: Mapping[str, Stamp]) -> pl.DataFram
             "size": [s.size for s in stamps.values()],
             "mtime_ns": [s.mtime_ns for s in stamps.values()],
             "samples_size": [s.samples_size for s in stamps.values()],
+            "attachments_size": [s.attachments_size for s in stamps.values()],
         },
-        schema={name: SCHEMA[name] for name in ("key", "size", "mtime_ns", "samples_size")},
+        schema={name: SCHEMA[name] for name in STAMP},
     )
-    return cached.join(current, on=["key", "size", "mtime_ns", "samples_size"], how="semi", maintain_order="left")
+    return cached.join(current, on=list(STAMP), how="semi", maintain_order="left")
 
 
 def _row(store: Store, key: str, stamp: Stamp) -> dict[str, Any]:
@@ -276,11 +282,15 @@ def _row(store: Store, key: str, stamp: Stamp) -> dict[str, Any]:
     expected = -1 if document["samples"] is None else document["samples"]["bytes"]
     if expected >= 0 and stamp.samples_size != expected:
         raise DamagedRecordError("its per-sample values are missing or truncated")
+    attached: Mapping[str, Any] = document.get("attachments", {})
+    if attached and stamp.attachments_size != sum(facts["bytes"] for facts in attached.values()):
+        raise DamagedRecordError("its attachments are missing or truncated")
     return {
         "key": key,
         "size": stamp.size,
         "mtime_ns": stamp.mtime_ns,
         "samples_size": stamp.samples_size,
+        "attachments_size": stamp.attachments_size,
         "seal": sealed,
         "inputs": json.dumps(document["inputs"]) if document.get("inputs") else "",
         "kind": document["cell"]["kind"],

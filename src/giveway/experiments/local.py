@@ -5,16 +5,16 @@ A worker process that dies costs its own cell only; a new one is started and the
 
 from __future__ import annotations
 
-from collections import deque
+import contextlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import replace
 
 from giveway.core.errors import UsageError
 from giveway.experiments.engine import MAX_ATTEMPTS, Control, Job, Outcome
 from giveway.experiments.evaluation import work
+from giveway.experiments.jobs import JobQueue
 from giveway.experiments.threads import limited_threads, num_cores
-from giveway.experiments.worker_process import DIED, Limits, WorkerProcess
+from giveway.experiments.worker_process import Limits, WorkerProcess
 
 
 class SerialExecutor:
@@ -37,9 +37,12 @@ class SerialExecutor:
                 if control.draining:
                     return
                 control.running[job.cell.key] = job
-                outcome = work(job)
-                del control.running[job.cell.key]
-                yield outcome
+                with contextlib.closing(work(job)) as outcomes:
+                    for outcome in outcomes:
+                        yield outcome
+                        if control.draining:
+                            break
+                control.running.pop(job.cell.key, None)
 
 
 class ProcessExecutor:
@@ -90,9 +93,8 @@ class ProcessExecutor:
                 for future in [*finished, *over]:
                     worker = busy[future]
                     control.running.pop(worker.key, None)
-                    outcome = worker.settle(over.get(future))
-                    if not queue.take_back(worker.job, outcome, self.max_attempts):
-                        yield outcome
+                    outcomes = worker.settle(over.get(future))
+                    yield from queue.settle(worker.job, outcomes, self.max_attempts)
         finally:
             for worker in workers:
                 worker.end()
@@ -106,32 +108,3 @@ class ProcessExecutor:
                 workers.append(WorkerProcess(self.threads_per_worker, self.limits))
             if workers[number].future is None:
                 yield workers[number]
-
-
-class JobQueue:
-    """Jobs to come, read lazily, with retries at the front."""
-
-    def __init__(self, jobs: Iterable[Job]) -> None:
-        self._again: deque[Job] = deque()
-        self._jobs = iter(jobs)
-
-    def __bool__(self) -> bool:
-        if not self._again:
-            self._again.extend(job for job in [next(self._jobs, None)] if job is not None)
-        return bool(self._again)
-
-    def pop(self) -> Job:
-        """The next one; ask whether there is any first."""
-        return self._again.popleft()
-
-    def peek(self) -> Job:
-        """The next one without taking it; ask whether there is any first."""
-        return self._again[0]
-
-    def take_back(self, job: Job, outcome: Outcome, max_attempts: int) -> bool:
-        """Put a job whose worker died back to the front, unless it has been tried too often."""
-        died = outcome.failure is not None and outcome.failure.error == DIED
-        if not died or job.attempt >= max_attempts:
-            return False
-        self._again.appendleft(replace(job, attempt=job.attempt + 1))
-        return True

@@ -1,6 +1,7 @@
-"""What workers say while they compute: one line per worker in the store, read by whoever runs it.
+"""What workers report while they compute, and how they are asked to end: files in the store of a run.
 
-Lines are for watching only; a lost or half-read one does no harm, so nothing waits for the disk.
+A worker keeps one line in a file of its own, which the run reads. Lines are for watching only; a lost or half-read one
+does no harm, so nothing waits for the disk. A marker asks workers to begin no further cell of their batch.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
+from giveway.experiments.engine import Control
 from giveway.experiments.progress import Progress
 
 EVERY_S = 0.5
 """A worker writes, and the run looks, at most this often."""
 
 
-class Teller:
+class Messenger:
     """Keeps the latest line of this process in a folder.
 
     Args:
@@ -44,11 +46,17 @@ class Teller:
             temporary.replace(self._path)
 
 
+def is_draining(store: Path) -> bool:
+    """Whether the run on a store was asked to end early."""
+    return _marker(store).exists()
+
+
 @contextlib.contextmanager
-def listening(store: Path, report: Progress) -> Generator[None]:
-    """Pass on what workers say while the block runs."""
+def listening(store: Path, report: Progress, control: Control) -> Generator[None]:
+    """Pass on what workers report while the block runs, and tell them when the run is asked to end."""
+    shutil.rmtree(_folder(store), ignore_errors=True)  # of a run that was killed
     over = threading.Event()
-    thread = threading.Thread(target=_listen, args=(_folder(store), report, over), daemon=True)
+    thread = threading.Thread(target=_listen, args=(store, report, control, over), daemon=True)
     thread.start()
     try:
         yield
@@ -58,9 +66,13 @@ def listening(store: Path, report: Progress) -> Generator[None]:
         shutil.rmtree(_folder(store), ignore_errors=True)
 
 
-def _listen(folder: Path, report: Progress, over: threading.Event) -> None:
-    known: dict[str, str] = {}
+def _listen(store: Path, report: Progress, control: Control, over: threading.Event) -> None:
+    folder, known = _folder(store), dict[str, str]()
     while not over.wait(EVERY_S):
+        if control.draining and not is_draining(store):
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                _marker(store).touch()
         for path in sorted(folder.glob("*.txt")) if folder.is_dir() else ():
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 text = path.read_text(encoding="utf-8")
@@ -71,3 +83,7 @@ def _listen(folder: Path, report: Progress, over: threading.Event) -> None:
 
 def _folder(store: Path) -> Path:
     return store / "runs" / "now"
+
+
+def _marker(store: Path) -> Path:
+    return _folder(store) / "drain"

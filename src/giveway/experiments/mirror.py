@@ -40,7 +40,7 @@ STALE_S = 900.0
 _held: set[str] = set()
 """Tokens of the locks of this process; one that is not here was left behind when the store did not answer."""
 
-FOLDERS = ("failed", "plans", "runs", "cells")
+FOLDERS = ("failed", "plans", "runs", "attachments", "cells")
 ALWAYS = "plans"
 MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 """Where kinds of object stores say when an object was written."""
@@ -60,7 +60,7 @@ class MirroredStore(Store):
 
     def refresh(self) -> None:
         """Bring over what workers have written."""
-        self._mirror.fetch(("cells",))
+        self._mirror.fetch(("attachments", "cells"))
 
 
 class Mirror:
@@ -218,9 +218,11 @@ class _Object:
 
 
 def put_result(address: str, key: str, encoded: Encoded) -> None:
-    """Write a result into a remote store; samples first, because the record is what counts."""
+    """Write a result into a remote store; the record comes last, because it is what counts."""
     fs, root = _connection(address, os.getpid())
     with remote_errors(address):
+        for name, data in encoded.attachments.items():
+            fs.pipe_file(f"{root}/attachments/{key[:2]}/{key}/{name}", data)
         if encoded.samples is not None:
             fs.pipe_file(f"{root}/cells/{key[:2]}/{key}.parquet", encoded.samples)
         fs.pipe_file(f"{root}/cells/{key[:2]}/{key}.json", encoded.record)

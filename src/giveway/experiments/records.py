@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -14,11 +15,13 @@ import polars as pl
 from giveway.core.checked_text import parse_json
 from giveway.core.errors import GivewayError
 from giveway.core.seals import SealError, open_seal, seal, sha256_of_bytes
-from giveway.experiments.cells import Cell, CellResult, Measurement
+from giveway.experiments.cells import Cell, CellFailure, CellResult, Measurement
 from giveway.experiments.files import canonical_json, plain
 
-CELL_FORMAT = 1
+CELL_FORMAT = 2
 RECORD_BYTES = 1 << 30
+ATTACHMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+"""Names of attachments: one file, below no other folder."""
 
 
 class DamagedRecordError(ValueError):
@@ -31,6 +34,7 @@ class Encoded:
 
     record: bytes
     samples: bytes | None
+    attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +82,25 @@ def encode_result(cell: Cell, result: CellResult, inputs: Mapping[str, str] | No
     }
     if result.samples is not None and samples is not None:
         document["samples"] = {"sha256": sha256_of_bytes(samples), "bytes": len(samples), "rows": result.samples.height}
+    if result.attachments:
+        document["attachments"] = {
+            checked_attachment(name): {"sha256": sha256_of_bytes(data), "bytes": len(data)}
+            for name, data in sorted(result.attachments.items())
+        }
     if inputs:
         document["inputs"] = dict(inputs)
-    return Encoded(record=seal(canonical_json(document)), samples=samples)
+    return Encoded(record=seal(canonical_json(document)), samples=samples, attachments=dict(result.attachments))
+
+
+def checked_attachment(name: str) -> str:
+    """The name, if it is that of a plain file.
+
+    Raises:
+        ValueError: a path, a hidden file or an odd character.
+    """
+    if not ATTACHMENT.fullmatch(name):
+        raise ValueError(f"an attachment needs a plain file name, not {name!r}")
+    return name
 
 
 def encode_failure(failure: FailedCell) -> bytes:
@@ -136,8 +156,11 @@ def failure_from(document: Mapping[str, Any]) -> FailedCell:
     )
 
 
-def failure_of(cell: Cell, error: BaseException, *, attempts: int = 1) -> FailedCell:
+def failure_of(cell: Cell, error: BaseException | CellFailure, *, attempts: int = 1) -> FailedCell:
     """A failure record for an exception; a user's error keeps its four parts as the message."""
+    if isinstance(error, CellFailure):
+        message = _encodable(error.message)
+        return FailedCell(key=cell.key, cell=cell, error=error.error, message=message, attempts=attempts)
     text = str(error) if isinstance(error, GivewayError) else (str(error).strip() or type(error).__name__)
     trace = "".join(traceback.format_exception(error))
     return FailedCell(

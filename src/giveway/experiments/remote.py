@@ -93,7 +93,7 @@ def _sees(probe: Path, token: str) -> tuple[bool, str]:
     return True, ""
 
 
-def evaluate_here(job: Job, limits: Limits, run: str) -> Outcome:
+def evaluate_here(job: Job, limits: Limits, run: str) -> list[Outcome]:
     """Evaluate a job in the worker's own process; whatever happens to that process becomes an outcome.
 
     Args:

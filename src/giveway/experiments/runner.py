@@ -1,319 +1,76 @@
-"""Run cells on an engine into a store: skip what is finished, record what fails, resume after anything."""
+"""Run an experiment: specification to cells to results, in a store that can be killed and resumed."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import secrets
-import signal
-import threading
-import time
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
-from typing import Any, Literal, TextIO
+from typing import Any
 
-from giveway.core.errors import DiskFullError, GivewayError, UsageError
-from giveway.core.files import FULL, free_space, write_bytes
-from giveway.core.seals import seal
-from giveway.experiments.cells import Cell
-from giveway.experiments.engine import Control, Executor, Job, Outcome
-from giveway.experiments.evaluation import load_function
-from giveway.experiments.files import canonical_json, plain
-from giveway.experiments.index import Damaged, read_index
-from giveway.experiments.local import ProcessExecutor
-from giveway.experiments.messages import listening
-from giveway.experiments.object_store import ObjectStoreError
-from giveway.experiments.progress import Progress, SilentProgress
-from giveway.experiments.provenance import code_version, machine
-from giveway.experiments.records import FailedCell
-from giveway.experiments.store import Store
+from pydantic import BaseModel
 
-Rerun = Literal["missing", "failed", "all"]
-RERUN: tuple[Rerun, ...] = ("missing", "failed", "all")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """What a run did.
-
-    Attributes:
-        total: cells asked for.
-        skipped: finished before, not computed again.
-        done: finished now.
-        failed: cells of this run without a result because they failed, now or before.
-        missing: neither; not zero if the run was stopped or limited.
-        damaged: records found unusable and computed again.
-        failures: details of ``failed``.
-        stopped: whether it was asked to end early.
-        wall_s: how long it took.
-    """
-
-    total: int
-    skipped: int
-    done: int
-    failed: int
-    missing: int
-    damaged: tuple[Damaged, ...]
-    failures: tuple[FailedCell, ...] = field(repr=False)
-    stopped: bool
-    wall_s: float
-
-    @property
-    def ok(self) -> bool:
-        """Every cell has a result."""
-        return self.failed == 0 and self.missing == 0
+from giveway.experiments.computing import Rerun, RunSummary, check_rerun, compute
+from giveway.experiments.contract import Experiment
+from giveway.experiments.engine import Executor
+from giveway.experiments.index import read_index
+from giveway.experiments.migration import migrate
+from giveway.experiments.places import working_store
+from giveway.experiments.progress import Progress
 
 
 def run(
-    cells: Sequence[Cell],
+    experiment: Experiment[Any],
+    spec: BaseModel,
+    out: Path | str,
     *,
-    function: str,
-    store: Store | Path | str,
-    executor: Executor | None = None,
-    spec: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    roots: Mapping[str, Path | str] | None = None,
+    engine: Executor | None = None,
     rerun: Rerun = "missing",
     limit: int | None = None,
     max_hours: float | None = None,
     progress: Progress | None = None,
+    dry_run: bool = False,
+    machine: Mapping[str, Any] | None = None,
 ) -> RunSummary:
-    """Compute every cell that has no result yet.
+    """Compute every cell of a specification that has no result yet; the only writer of a store.
 
     Ctrl-C once finishes the cells that are running and ends; twice ends at once. Either way the store is whole.
 
     Args:
-        cells: what to compute; equal cells count once.
-        function: ``"package.module:function"``, called with ``(cell, context)`` on the workers.
-        store: where results go; created if the folder is new.
-        executor: engine; a process per core by default.
-        spec: the specification the cells came from, kept in the store.
-        settings: plain values for the evaluation that must not change results, e.g. ``{"roots": {...}}``.
+        experiment: what turns specifications into cells and evaluates them.
+        spec: its validated specification.
+        out: result store, a folder or an ``s3://`` address; created if new.
+        roots: dataset to folder with its recordings.
+        engine: where cells are computed; a process per core by default.
         rerun: ``"missing"`` leaves failed cells alone, ``"failed"`` tries them again, ``"all"`` computes everything.
-        limit: compute at most so many cells now.
-        max_hours: start no further cell after this time.
+        limit: compute at most this many cells now.
+        max_hours: begin no further cell after this time.
         progress: where to report; nowhere by default.
+        dry_run: lay out the cells and count them; compute nothing.
+        machine: further plain values for the workers that never change a result: device, threads.
 
     Raises:
-        StoreError: another run holds the store, it is of a newer version, or the disk is full.
+        StoreError: another run holds the store, it is of another version, or the disk is full.
         ObjectStoreError: an object store did not work; finished cells are kept.
     """
-    if rerun not in RERUN:
-        raise UsageError("unknown choice for --rerun", found=rerun, hint=f"one of {', '.join(RERUN)}")
-    load_function(function)  # a wrong path is one error now, not one per cell
-    store = store if isinstance(store, Store) else Store(store, create=True)
-    engine = executor or ProcessExecutor()
-    unique = list({cell.key: cell for cell in cells}.values())
-    with store.lock(), progress or SilentProgress() as report:
-        session = _Session(store, engine, unique, report, time.monotonic())
-        session.begin(function=function, spec=dict(spec or {}), settings=dict(settings or {}), rerun=rerun)
-        return session.compute(function=function, settings=dict(settings or {}), limit=limit, max_hours=max_hours)
-
-
-class _Session:
-    """State of one call of :func:`run`."""
-
-    def __init__(self, store: Store, engine: Executor, cells: list[Cell], report: Progress, began: float) -> None:
-        self.store, self.engine, self.cells, self.report, self.began = store, engine, cells, report, began
-        self.control = Control(report.say)
-        self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        self.obstacle: tuple[str, str] | None = None
-
-    def begin(self, *, function: str, spec: dict[str, Any], settings: dict[str, Any], rerun: Rerun) -> None:
-        """Find out what is to be done and write down who asked for it."""
-        self.store.sweep()
-        plan = self.store.write_plan(spec, function, self.cells)
-        index = read_index(self.store)
-        wanted = {cell.key for cell in self.cells}
-        self.damaged = tuple(d for d in index.damaged if d.key in wanted)
-        if self.damaged:
-            self.store.discard(d.key for d in self.damaged)
-            self.store.refresh()  # the home of the store may have a whole one
-            index = read_index(self.store)
-            self.store.discard(d.key for d in index.damaged if d.key in wanted)
-        finished = set[str]() if rerun == "all" else index.keys() & wanted
-        failures = {f.key: f for f in self.store.failures() if f.key in wanted}
-        self.kept_failures = failures if rerun == "missing" else {}
-        self.todo = [c for c in self.cells if c.key not in finished and c.key not in self.kept_failures]
-        self.num_skipped = len(finished)
-        self.provenance: dict[str, Any] = {
-            "run": self.name,
-            "plan": plan.name,
-            "function": function,
-            "spec": plain(spec),
-            "settings": plain(settings),
-            "rerun": rerun,
-            "engine": self.engine.name,
-            "workers": self.engine.num_workers,
-            "code": code_version(),
-            "machine": machine(),
-            "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        self._write_provenance()
-
-    def compute(
-        self, *, function: str, settings: dict[str, Any], limit: int | None, max_hours: float | None
-    ) -> RunSummary:
-        """Send jobs to the engine and take in outcomes until there are no more."""
-        todo = self.todo if limit is None else self.todo[:limit]
-        jobs = (Job(cell=c, function=function, store=self.store.address, settings=settings) for c in todo)
-        skipped = len(self.cells) - len(self.todo)
-        self.report.start(total=skipped + len(todo), skipped=skipped, workers=self.engine.num_workers)
-        for damaged in self.damaged:
-            self.report.say(f"damaged record, computed again: {damaged.key[:16]} ({damaged.reason})")
-        done = 0
-        failures = dict(self.kept_failures)
-        with (
-            self._log() as log,
-            listening(self.store.root, self.report),
-            _interruptible(self.control, self.report),
-            _closing(self.engine, jobs, self.control) as outcomes,
-        ):
-            for outcome in outcomes:
-                is_kept = self._take(outcome, log)
-                if outcome.failure is not None:
-                    failures[outcome.key] = outcome.failure
-                elif is_kept:
-                    done += 1
-                self._tell(outcome, done, len(failures) - len(self.kept_failures))
-                if max_hours is not None and time.monotonic() - self.began > 3600 * max_hours:
-                    self.control.drain()
-        summary = RunSummary(
-            total=len(self.cells),
-            skipped=self.num_skipped,
-            done=done,
-            failed=len(failures),
-            missing=len(self.cells) - self.num_skipped - done - len(failures),
-            damaged=self.damaged,
-            failures=tuple(failures.values()),
-            stopped=self.control.draining,
-            wall_s=time.monotonic() - self.began,
+    check_rerun(rerun)
+    migrate(out, experiment)
+    with working_store(out) as store:
+        inputs = experiment.resolve(spec, roots or {}, store.artifacts)
+        cells = experiment.cells(spec, inputs)
+        if dry_run:
+            wanted = {cell.key for cell in cells}
+            done = len(wanted & read_index(store).keys())
+            return RunSummary.planned(total=len(wanted), done=done)
+        return compute(
+            cells,
+            experiment=experiment.name,
+            store=store,
+            engine=engine,
+            spec=spec.model_dump(mode="json"),
+            machine={**inputs.machine, **(machine or {})},
+            fingerprints=inputs.fingerprints,
+            rerun=rerun,
+            limit=limit,
+            max_hours=max_hours,
+            progress=progress,
         )
-        self._end(summary)
-        return summary
-
-    def _take(self, outcome: Outcome, log: TextIO) -> bool:
-        """Write down what a worker could not; False if there is no room for it."""
-        try:
-            if outcome.payload is not None:
-                self.store.write_encoded(outcome.key, outcome.payload)
-            if outcome.status in ("full", "unreachable"):
-                self._halt(outcome.status, f"{outcome.where or self.store.root}, on {outcome.host}")
-            elif outcome.failure is not None:
-                self.store.write_failure(outcome.failure)
-            log.write(json.dumps(_log_line(outcome)) + "\n")
-        except (DiskFullError, OSError) as error:
-            if isinstance(error, OSError) and error.errno not in FULL:
-                raise
-            self._halt("full", str(self.store.root))
-            return outcome.payload is None
-        return True
-
-    def _halt(self, why: str, where: str) -> None:
-        """Finish what is running and end, because further cells would meet the same obstacle."""
-        self.obstacle = self.obstacle or (why, where)
-        self.control.drain()
-
-    def _tell(self, outcome: Outcome, done: int, failed: int) -> None:
-        running = next(iter(self.control.running.values()), None)
-        problem = ""
-        if outcome.failure is not None:
-            problem = f"{outcome.failure.cell.label()}: {outcome.failure.reason}"
-        self.report.update(
-            done=done,
-            failed=failed,
-            current=running.cell.label() if running else "",
-            problem=problem,
-            workers=self.engine.num_workers,
-        )
-
-    def _end(self, summary: RunSummary) -> None:
-        self.provenance.update(
-            {
-                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-                "wall_s": round(summary.wall_s, 3),
-                "counts": {
-                    name: getattr(summary, name)
-                    for name in ("total", "skipped", "done", "failed", "missing", "stopped")
-                },
-            }
-        )
-        if self.obstacle is not None:
-            raise _ended_early(*self.obstacle, summary)
-        self.store.sweep()
-        self._write_provenance()
-        self.store.refresh()
-        for damaged in read_index(self.store).damaged:
-            self.report.say(f"cannot be used, start the same again: {damaged.key[:16]} ({damaged.reason})")
-
-    def _write_provenance(self) -> None:
-        write_bytes(self.store.root / "runs" / f"{self.name}.json", seal(canonical_json(self.provenance)))
-
-    @contextlib.contextmanager
-    def _log(self) -> Generator[TextIO]:
-        with (self.store.root / "runs" / f"{self.name}.jsonl").open("a", encoding="utf-8", buffering=1) as log:
-            yield log
-
-
-def _ended_early(why: str, where: str, summary: RunSummary) -> GivewayError:
-    safe = f"{summary.done + summary.skipped} of {summary.total} cells are finished and safe"
-    if why == "full":
-        return DiskFullError(
-            "the run ended because the disk is full",
-            where=where,
-            found=f"{free_space(Path(where.partition(', on ')[0]))}; {safe}",
-            hint="make room and start the same command again",
-        )
-    return ObjectStoreError(
-        "the run ended because the object store does not work",
-        where=where,
-        found=f"{safe}; what could not be sent is kept on this machine",
-        hint="start the same command again, here, once it works: nothing is computed twice",
-    )
-
-
-def _log_line(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "key": outcome.key,
-        "status": outcome.status,
-        "wall_s": round(outcome.wall_s, 6),
-        "cpu_s": round(outcome.cpu_s, 6),
-        "host": outcome.host,
-        "pid": outcome.pid,
-        "attempt": outcome.attempt,
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-    }
-
-
-@contextlib.contextmanager
-def _closing(engine: Executor, jobs: Any, control: Control) -> Generator[Any]:
-    """The engine's outcomes; its workers are ended however the block is left."""
-    outcomes: Any = engine.run(jobs, control)
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()
-
-
-@contextlib.contextmanager
-def _interruptible(control: Control, report: Progress) -> Generator[None]:
-    """First Ctrl-C drains, the second one stops; only the main thread can listen."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on_interrupt(number: int, frame: FrameType | None) -> None:
-        if control.draining:
-            raise KeyboardInterrupt
-        control.drain()
-        report.say("finishing the cells that are running; press Ctrl-C again to stop at once")
-
-    before = signal.signal(signal.SIGINT, on_interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

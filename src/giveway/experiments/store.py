@@ -10,15 +10,17 @@
       runs/<date-id>.jsonl    one line per finished cell: wall time, host, attempts
       cells/ab/<key>.json     result of a cell; the same bytes for any number of workers
       cells/ab/<key>.parquet  its per-sample values
+      attachments/ab/<key>/   further files of a result: logs, policies
       failed/ab/<key>.json    why a cell has no result
       artifacts/ab/<key>/     inputs shared by cells
+      scratch/                what unfinished cells need to go on after a kill
       index.parquet           all of ``cells/`` in one table; only a cache, rebuilt when needed
       index.seal              digest of that table
       damaged/                records and samples that were altered on disk, put aside
 
-Every JSON document carries its own SHA-256 as last entry and is compared with it before it is parsed; samples are
-compared with the digest in their record. Plans, runs and ``store.json`` of release 0.1 carry none and are read as they
-are. A record or samples file that was altered counts as missing; the next run puts it aside, into ``damaged/`` so that
+Every JSON document carries its own SHA-256 as last entry and is compared with it before it is parsed; samples and
+attachments are compared with the digest in their record. A record, samples or attachment that was altered counts as
+missing; the next run puts it aside, into ``damaged/`` so that
 ``cells/`` stays comparable, and computes the cell again.
 
 Times, hosts and dates are only in ``runs/``, so two stores of the same cells have equal ``cells/``.
@@ -29,15 +31,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from giveway import __version__
-from giveway.core.checked import Expect, parse_table, read_bytes, read_sealed
+from giveway.core.checked import Expect, known_sha256, parse_table, read_bytes, read_sealed
 from giveway.core.errors import StoreError
 from giveway.core.files import write_bytes
 from giveway.core.seals import seal, seal_of, sha256_of_bytes
@@ -50,6 +52,7 @@ from giveway.experiments.records import (
     DamagedRecordError,
     Encoded,
     FailedCell,
+    checked_attachment,
     encode_failure,
     encode_result,
     failure_from,
@@ -57,10 +60,11 @@ from giveway.experiments.records import (
     result_from,
 )
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
 STORE_FILE = "store.json"
 DAMAGED = "damaged"
 SAMPLES_BYTES = 16 << 30
+ATTACHMENT_BYTES = 4 << 30
 AGAIN = "start the same run again: only this cell is computed anew"
 RECORD = Expect(error=StoreError, what="a file of the store", hint=AGAIN)
 DOCUMENT = Expect(error=StoreError, what="a document of the store", hint="start the same run again")
@@ -68,11 +72,12 @@ DOCUMENT = Expect(error=StoreError, what="a document of the store", hint="start 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """Size and time of a record's file, and size of its samples file (-1 if there is none)."""
+    """Size and time of a record's file, sizes of its samples and of all its attachments (-1 if there are none)."""
 
     size: int
     mtime_ns: int
     samples_size: int
+    attachments_size: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +95,16 @@ class Plan:
     Attributes:
         name: content key of the specification.
         spec: the specification as plain values.
-        function: import path of the evaluation.
+        experiment: registered name or import path of what evaluates the cells.
         keys: all cells it consists of.
+        kinds: of these cells.
     """
 
     name: str
     spec: Mapping[str, Any]
-    function: str
+    experiment: str
     keys: tuple[str, ...] = field(repr=False)
+    kinds: tuple[str, ...] = ()
 
 
 class Store:
@@ -135,7 +142,7 @@ class Store:
         self.write_encoded(cell.key, encode_result(cell, result))
 
     def write_encoded(self, key: str, encoded: Encoded, *, flush: bool = True) -> None:
-        """The same for bytes made elsewhere. Samples first: the record is what makes a cell count as done.
+        """The same for bytes made elsewhere. The record comes last: it is what makes a cell count as done.
 
         Args:
             key: of the cell.
@@ -143,6 +150,8 @@ class Store:
             flush: see :func:`giveway.core.files.write_bytes`.
         """
         path = self.record_path(key)
+        for name, data in encoded.attachments.items():
+            write_bytes(self.attachment_folder(key) / checked_attachment(name), data, flush=flush)
         if encoded.samples is not None:
             write_bytes(path.with_suffix(".parquet"), encoded.samples, flush=flush)
         write_bytes(path, encoded.record, flush=flush)
@@ -160,6 +169,51 @@ class Store:
     def read_samples(self, key: str) -> pl.DataFrame | None:
         """Per-sample values of a cell, or None if it keeps none."""
         return self._samples(key, self.read_record(key))
+
+    def attachment_folder(self, key: str) -> Path:
+        """Where the attachments of a cell are; nothing in it has been checked."""
+        return self.root / "attachments" / key[:2] / key
+
+    def attachments(self, key: str) -> Path:
+        """The folder with the attachments of a cell, after comparing each with its digest in the record.
+
+        Raises:
+            StoreError: there is no result, it has no attachments, or one of them is missing or altered.
+        """
+        listed: Mapping[str, Any] = self.read_record(key).get("attachments", {})
+        folder = self.attachment_folder(key)
+        if not listed:
+            raise StoreError("this result has no attachments", where=self.record_path(key))
+        for name, facts in listed.items():
+            path = folder / checked_attachment(name)
+            if not path.is_file():
+                raise _damaged(path, "the file is missing")
+            if known_sha256(path) != facts["sha256"]:
+                self._put_aside(path, f"{key}.{name}")
+                raise _damaged(path, "checksum does not match")
+        return folder
+
+    def attachment(self, key: str, name: str) -> bytes:
+        """Content of one attachment, compared with its digest.
+
+        Raises:
+            StoreError: there is no such attachment, or it is missing or altered.
+        """
+        facts = self.read_record(key).get("attachments", {}).get(name)
+        if facts is None:
+            raise StoreError("this result has no such attachment", where=self.record_path(key), found=name)
+        path = self.attachment_folder(key) / checked_attachment(name)
+        if not path.is_file():
+            raise _damaged(path, "the file is missing")
+        data = read_bytes(path, limit=ATTACHMENT_BYTES, expect=RECORD)
+        if sha256_of_bytes(data) != facts["sha256"]:
+            self._put_aside(path, f"{key}.{name}")
+            raise _damaged(path, "checksum does not match")
+        return data
+
+    def scratch(self, name: str) -> Path:
+        """A folder for what an unfinished cell or chain needs to go on; not part of any result."""
+        return self.root / "scratch" / content_key(name)[:32]
 
     def read_record(self, key: str) -> dict[str, Any]:
         """The checked document of a cell: ``cell``, ``measurements``, ``info``, ``samples``; put aside if damaged."""
@@ -193,6 +247,7 @@ class Store:
         for key in keys:
             self._put_aside(self.record_path(key))
             self._put_aside(self.record_path(key).with_suffix(".parquet"))
+            shutil.rmtree(self.attachment_folder(key), ignore_errors=True)
 
     def lost(self) -> set[str]:
         """Keys of records that were put aside and have not been computed again."""
@@ -251,18 +306,29 @@ class Store:
                 records[stem] = (stat.st_size, stat.st_mtime_ns)
             elif suffix == "parquet":
                 samples[stem] = entry.stat().st_size
+        attached = {
+            Path(folder.path).name: sum(f.stat().st_size for f in os.scandir(folder.path) if not f.name.startswith("."))
+            for folder in _entries(self.root / "attachments")
+        }
         return {
-            key: Stamp(size=size, mtime_ns=mtime, samples_size=samples.get(key, -1))
+            key: Stamp(
+                size=size, mtime_ns=mtime, samples_size=samples.get(key, -1), attachments_size=attached.get(key, -1)
+            )
             for key, (size, mtime) in records.items()
         }
 
-    def write_plan(self, spec: Mapping[str, Any], function: str, cells: Iterable[Cell]) -> Plan:
+    def write_plan(self, spec: Mapping[str, Any], experiment: str, cells: Sequence[Cell]) -> Plan:
         """Keep what was asked for, so that :func:`giveway.experiments.status` knows what is missing."""
-        keys = tuple(cell.key for cell in cells)
-        name = content_key({"spec": spec, "function": function})
-        document = {"name": name, "function": function, "spec": spec, "keys": list(keys)}
-        write_bytes(self.root / "plans" / f"{name[:16]}.json", seal(canonical_json(document)))
-        return Plan(name=name, spec=spec, function=function, keys=keys)
+        plan = Plan(
+            name=content_key({"spec": spec, "experiment": experiment}),
+            spec=spec,
+            experiment=experiment,
+            keys=tuple(cell.key for cell in cells),
+            kinds=tuple(sorted({cell.kind for cell in cells})),
+        )
+        document = {**asdict(plan), "keys": list(plan.keys), "kinds": list(plan.kinds)}
+        write_bytes(self.root / "plans" / f"{plan.name[:16]}.json", seal(canonical_json(document)))
+        return plan
 
     def plans(self) -> list[Plan]:
         """Everything that was asked for, newest last; damaged plans are among :meth:`damaged_documents`."""
@@ -304,10 +370,10 @@ class Store:
             raise _damaged(path, "checksum does not match")
         return parse_table(data, path, trusted=True, expect=RECORD)
 
-    def _put_aside(self, path: Path) -> None:
+    def _put_aside(self, path: Path, name: str = "") -> None:
         with contextlib.suppress(OSError):
             (self.root / DAMAGED).mkdir(exist_ok=True)
-            path.replace(self.root / DAMAGED / f"{path.name}.damaged")
+            path.replace(self.root / DAMAGED / f"{name or path.name}.damaged")
 
     def _create(self) -> None:
         if (self.root / STORE_FILE).exists():
@@ -338,6 +404,14 @@ class Store:
                 found=found,
                 hint="copy store.json from any other store that the same release wrote: it says nothing else",
             ) from error
+        if version < STORE_FORMAT:
+            raise StoreError(
+                "this store was written by an earlier version",
+                where=path,
+                found=f"format {version} by {document.get('written_by', 'unknown')}; this is format {STORE_FORMAT}",
+                hint="start the same 'gaps run' into it again: finished cells are taken over; drive and generate again "
+                "into a new folder",
+            )
         if version > STORE_FORMAT:
             raise StoreError(
                 "this store was written by a newer version",
@@ -355,7 +429,8 @@ def _documents(folder: Path) -> list[Path]:
 def _plan(path: Path) -> Plan:
     d = read_sealed(path, limit=RECORD_BYTES, expect=DOCUMENT).document
     try:
-        return Plan(name=d["name"], spec=d["spec"], function=d["function"], keys=tuple(d["keys"]))
+        facts = {name: d[name] for name in ("name", "spec", "experiment")}
+        return Plan(**facts, keys=tuple(d["keys"]), kinds=tuple(d["kinds"]))
     except (KeyError, TypeError) as error:
         DOCUMENT.refuse(path, "is damaged", f"{type(error).__name__}: {error}")
 

@@ -7,6 +7,7 @@ Processes are spawned, never forked: threads of numerical libraries do not survi
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
@@ -19,15 +20,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 
 from giveway.experiments.engine import Job, Outcome
-from giveway.experiments.evaluation import work
+from giveway.experiments.evaluation import work_all
+from giveway.experiments.jobs import DIED
 from giveway.experiments.records import FailedCell
 from giveway.experiments.threads import thread_environment
 
 LOOK_EVERY_S = 0.2
 """How often memory is looked at, if it is limited."""
-
-DIED = "WorkerDied"
-"""Error of a cell whose process ended under it; the only one that is tried again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ class Limits:
     """What one cell may take; None means as much as it wants.
 
     Attributes:
-        time_s: wall time, without starting the process.
+        time_s: wall time, without starting the process; a batch may take it once per cell.
         memory_mb: resident memory of its process.
     """
 
@@ -57,7 +56,7 @@ class WorkerProcess:
         self._pool: ProcessPoolExecutor | None = None
         self._pid: Future[int] | None = None
         self._job: Job | None = None
-        self.future: Future[Outcome] | None = None
+        self.future: Future[list[Outcome]] | None = None
         self.started = 0.0
 
     @property
@@ -81,7 +80,7 @@ class WorkerProcess:
                 with thread_environment(self._num_threads), _may_have_children():
                     self._pid = self._pool.submit(os.getpid)  # the process starts with the first submission
                 self._pid.add_done_callback(self._restart_clock)
-            self.future = self._pool.submit(work, job)
+            self.future = self._pool.submit(work_all, job)
         except BrokenProcessPool as error:  # the worker died while it was idle
             self.future = Future()
             self.future.set_exception(error)
@@ -94,7 +93,7 @@ class WorkerProcess:
         """How long to wait before :meth:`excess` has to be asked again; None if it need not be."""
         times: list[float] = []
         if self._limits.time_s is not None:
-            times.append(max(0.05, self.started + self._limits.time_s - time.monotonic()))
+            times.append(max(0.05, self.started + self._time_s() - time.monotonic()))
         if self._limits.memory_mb is not None:
             times.append(LOOK_EVERY_S)
         return min(times, default=None)
@@ -105,14 +104,17 @@ class WorkerProcess:
         if pid is None or (self.future is not None and self.future.done()):
             return None
         limits = self._limits
-        if limits.time_s is not None and time.monotonic() - self.started >= limits.time_s:
+        if limits.time_s is not None and time.monotonic() - self.started >= self._time_s():
             return "TimeLimit", f"took longer than {limits.time_s:g} s"
         if limits.memory_mb is not None and (used := resident_mb(pid)) > limits.memory_mb:
             return "MemoryLimit", f"used {used:.0f} MB, more than the {limits.memory_mb:g} MB a cell may use"
         return None
 
-    def settle(self, excess: tuple[str, str] | None = None) -> Outcome:
-        """Outcome of a job that finished, died or exceeded a limit; in the latter cases the process is ended.
+    def _time_s(self) -> float:
+        return math.inf if self._limits.time_s is None else self._limits.time_s * len(self.job.todo)
+
+    def settle(self, excess: tuple[str, str] | None = None) -> list[Outcome]:
+        """Outcomes of a job that finished, died or exceeded a limit; in the latter cases the process is ended.
 
         Args:
             excess: what :meth:`excess` said of a job that has not finished; one that has since keeps its result.
@@ -121,15 +123,15 @@ class WorkerProcess:
         assert future is not None
         if excess is not None and not future.done():
             self.end()
-            return lost(self.job, *excess, elapsed)
+            return [lost(self.job, *excess, elapsed)]
         try:
-            outcome = future.result()
+            outcomes = future.result()
         except (BrokenProcessPool, EOFError, OSError) as error:
             self.end()
             times = f"{self.job.attempt} times" if self.job.attempt > 1 else "once"
-            return lost(self.job, DIED, f"the worker died {times} while computing this cell ({error})", elapsed)
+            return [lost(self.job, DIED, f"the worker died {times} while computing this cell ({error})", elapsed)]
         self.future = None
-        return outcome
+        return outcomes
 
     def end(self) -> None:
         """End the worker, at once if it is still at a job."""
@@ -144,7 +146,7 @@ class WorkerProcess:
 def lost(job: Job, error: str, message: str, elapsed_s: float) -> Outcome:
     """Outcome of a job that could not say itself what happened."""
     failure = FailedCell(key=job.cell.key, cell=job.cell, error=error, message=message, attempts=job.attempt)
-    return Outcome(key=job.cell.key, status="failed", wall_s=elapsed_s, attempt=job.attempt, failure=failure)
+    return Outcome(key=job.cell.key, status="lost", wall_s=elapsed_s, attempt=job.attempt, failure=failure)
 
 
 def resident_mb(pid: int) -> float:

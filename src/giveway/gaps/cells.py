@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from giveway.core.errors import EmptySelectionError
+from giveway.core.predictions import OutputKind
 from giveway.experiments import Cell
 from giveway.gaps.extract import SampleRules
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import Choice
-from giveway.gaps.profile import Profile
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.profile import CONVERSION_SWITCHES, EXTRACTION_SWITCHES, Profile, chosen
+from giveway.gaps.recipes import recipe_for, switches_read
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
+from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS, profile_metric
 from giveway.predictors.protocol import Tunable
 
@@ -22,8 +24,6 @@ EXTRACTION_VERSION = 1
 
 PROTOCOL_VERSION = 1
 """Counts up when the same samples give other splits, conversions or streams."""
-
-FUNCTION = "giveway.gaps.evaluate:evaluate"
 
 DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = {
     "initial": ("auc", "accuracy", "brier", "log_loss", "ece", "tnr_pr"),
@@ -61,50 +61,62 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
 
 
 def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Source) -> Cell:
-    dataset, t0, n_input = params["dataset"], params["t0"], params["n_input"]
+    dataset, t0, n_input, model = params["dataset"], params["t0"], params["n_input"], params["model"]
     rules = rules_of(spec, dataset, t0, n_input)
     form = "paper" if profile.auc == "thresholds" else "clean"
     metrics = list(dict.fromkeys(profile_metric(name, form) for name in metrics_at(spec, t0)))
-    model = params["model"]
+    converts = needs_paths(model, profile, metrics)
+    paths = spec.conditional_paths
+    models = (model, paths) if converts else (model,)
+    switches = sample_switches(dataset, t0) | SPLITS.get(params["split"]).info.switches
+    for name in models:
+        switches |= switches_read(name)
+    if converts:
+        switches |= CONVERSION_SWITCHES
     return Cell(
         kind="gaps",
-        params={
-            "profile": spec.profile,
-            **params,
-            "seed": spec.seed,
-            "synthetic": source.is_synthetic,
+        params={"profile": spec.profile, **params, "seed": spec.seed, "synthetic": source.is_synthetic},
+        settings={
             "sampling": {
                 "n_input_max": rules.num_input_max,
                 "relaxed": rules.relaxed,
                 "min_samples": spec.min_samples,
                 "min_class": spec.min_class,
             },
-            "conversion": {"paths": spec.conditional_paths},
             "metrics": metrics,
-            "switches": _switches_of(profile),
-            **_training_of(spec, profile, model),
+            "switches": chosen(profile, switches),
+            **({"conversion": {"paths": paths}} if converts else {}),
+            **_training_of(spec, profile, models),
         },
         data=source.data,
         versions={
             "extraction": EXTRACTION_VERSION + EXTRACTIONS.get(dataset).info.revision,
             "protocol": PROTOCOL_VERSION,
-            model: recipe_for(model, profile).info.version,
-            spec.conditional_paths: recipe_for(spec.conditional_paths, profile).info.version,
+            **{name: recipe_for(name, profile).info.version for name in models},
             **{name: METRICS.get(name).info.version for name in metrics},
         },
     )
 
 
-def _training_of(spec: RunSpec, profile: Profile, model: str) -> dict[str, Any]:
+def sample_switches(dataset: str, t0: str) -> frozenset[str]:
+    """Switches that the samples of a dataset at a prediction time depend on."""
+    at_time = frozenset({"delta_t_constraints"}) if t0 == "constant" else frozenset[str]()
+    return EXTRACTION_SWITCHES | EXTRACTIONS.get(dataset).info.switches | at_time
+
+
+def needs_paths(model: str, profile: Profile, metrics: Sequence[str]) -> bool:
+    """Whether a metric needs times or paths that the model does not give, so that a conditional path model fills in."""
+    needs = {METRICS.get(name).info.needs for name in metrics}
+    given = recipe_for(model, profile).info.output
+    if given == OutputKind.PATHS:
+        return False
+    return OutputKind.PATHS in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
+
+
+def _training_of(spec: RunSpec, profile: Profile, models: Sequence[str]) -> dict[str, Any]:
     """Settings of training, in cells where a network is trained: as the model or for the paths of others."""
-    recipes = (recipe_for(name, profile) for name in (model, spec.conditional_paths))
-    is_used = spec.training and any(isinstance(recipe, Tunable) for recipe in recipes)
+    is_used = spec.training and any(isinstance(recipe_for(name, profile), Tunable) for name in models)
     return {"training": dict(spec.training)} if is_used else {}
-
-
-def _switches_of(profile: Profile) -> dict[str, Any]:
-    """Values of all switches; an unlimited budget is not named, so that results stay valid that knew no other."""
-    return profile.model_dump(exclude={"commotions_evaluations"} if profile.commotions_evaluations is None else None)
 
 
 def metrics_at(spec: RunSpec, t0: str) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from giveway.core.predictions import OutputKind
 from giveway.experiments import Cell
 from giveway.experiments.files import canonical_json
 from giveway.gaps.calibration import Calibration, calibration
+from giveway.gaps.cells import needs_paths, sample_switches
 from giveway.gaps.extractions import EXTRACTIONS
-from giveway.gaps.profile import Profile
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.profile import Profile, as_profile
 from giveway.metrics import METRICS
 
 PUBLISHED_SIZES: Mapping[tuple[str, str], tuple[int, int]] = {
@@ -108,20 +108,20 @@ def _estimate(cells: list[Cell], known: Calibration) -> Estimate:
     def add(name: str, model: str, profile: Profile, cell: Cell, num: int) -> None:
         dataset = str(cell.params["dataset"])
         steps = known.mean_steps(dataset, cell.params["t0"]) or STEPS_IF_UNKNOWN
-        cost = known.cost(model, profile, dataset, cell.params.get("training", {}))
+        cost = known.cost(model, profile, dataset, cell.settings.get("training", {}))
         costs.setdefault(name, []).append(cost.seconds(TRAIN_SHARE * num * steps))
         if cost.measured:
             measured.setdefault(name, {})[cost.measured] = None
 
     for cell in cells:
-        profile = Profile(**cell.params["switches"])
+        profile = as_profile(cell.settings["switches"])
         model = str(cell.params["model"])
         size = _size(cell, known)
         add(family(model), model, profile, cell, sum(size))
         for key, num in _conditional_fits(cell, profile, size):
             if key not in seen:
                 seen.add(key)
-                paths = str(cell.params["conversion"]["paths"])
+                paths = str(cell.settings["conversion"]["paths"])
                 add(f"{family(paths)} (conditional paths)", paths, profile, cell, num)
     families = tuple(
         FamilyCost(
@@ -153,15 +153,14 @@ def family(model: str) -> str:
 
 def _conditional_fits(cell: Cell, profile: Profile, size: tuple[int, int]) -> list[tuple[tuple[object, ...], int]]:
     """What the conditional path models of a cell are kept under, and from how many samples they learn."""
-    params = cell.params
-    needs = {METRICS.get(name).info.needs for name in params["metrics"]}
-    given = recipe_for(params["model"], profile).info.output
-    if given == OutputKind.PATHS or not (
-        OutputKind.PATHS in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
-    ):
+    params, metrics = cell.params, cell.settings["metrics"]
+    if not needs_paths(params["model"], profile, metrics):
         return []
-    training = canonical_json(params.get("training", {}))
-    place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, str(profile), training)
+    needs = {METRICS.get(name).info.needs for name in metrics}
+    read = sample_switches(params["dataset"], params["t0"])
+    shared = {name: value for name, value in cell.settings["switches"].items() if name in read}
+    training = canonical_json([shared, cell.settings.get("training", {})])
+    place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, training)
     if profile.conditional_training == "training":
         place += (params["split"], params["repetition"])
     labels = ("accepted", "rejected") if OutputKind.PATHS in needs else ("accepted",)

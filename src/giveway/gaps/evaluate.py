@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,14 @@ from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
 from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
-from giveway.experiments import Cell, CellContext, CellResult, Measurement
-from giveway.experiments.cells import content_key
+from giveway.experiments import Cell, CellResult, Context, Measurement
+from giveway.gaps.cells import sample_switches
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.files import read_samples, write_samples
 from giveway.gaps.found_files import read_found, write_found
-from giveway.gaps.profile import Profile
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.profile import EXTRACTION_SWITCHES, Profile, as_profile
+from giveway.gaps.recipes import recipe_for, switches_read
 from giveway.gaps.sources import recordings_for, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
@@ -45,7 +44,7 @@ CHECKPOINT_EVERY_S = 20.0
 CLASSES = {"accepted": True, "rejected": False}
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate_cell(cell: Cell, context: Context) -> CellResult:
     """Compute one cell; depends on nothing but the cell and the recordings it names.
 
     Raises:
@@ -53,16 +52,16 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
         PredictionError: if the model returns something unusable.
     """
     params = cell.params
-    profile = Profile(**params["switches"])
+    profile = as_profile(cell.settings["switches"])
     samples = samples_for(cell, context, profile)
     where = f"{params['dataset']}, {params['t0']} gaps, split {params['split']} {params['repetition']}"
     division = SPLITS.get(params["split"]).divide(samples, params["repetition"], profile)
     require_classes(samples, division, where)
     test = samples.take(division.test)
-    recipe = recipe_for(params["model"], profile, params.get("training"))
+    recipe = recipe_for(params["model"], profile, cell.settings.get("training"))
     name = recipe.info.name
     train = samples.take(division.train)
-    fitted = _fit(recipe, train, _stream(cell, "fit", name), context, cell.key, cell.label())
+    fitted = _fit(recipe, train, _stream(cell, "fit", name), context, "model", cell.label())
     prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
     check_prediction(prediction, test.inputs, recipe.info.output, model=name)
     values = _measure(cell, context, profile, samples, division, prediction)
@@ -93,37 +92,33 @@ def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
 
 
 def _fit(
-    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: CellContext, key: str, what: str
+    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: Context, name: str, what: str
 ) -> FittedGapPredictor:
-    """Fit on the device of the run, telling how far training is; a killed run goes on with it where it was."""
-    folder = context.artifacts.root / "unfinished" / key
+    """Fit on the device of the run, reporting how far training is; a killed run goes on with it where it was."""
     place = TrainingPlace(
-        device=str(context.settings.get("device", "cpu")),
-        folder=folder,
-        tell=lambda line: context.tell(f"{what}: {line}"),
+        device=str(context.machine.get("device", "cpu")),
+        folder=context.scratch_root / name,
+        tell=lambda line: context.message(f"{what}: {line}"),
         checkpoint_every_s=CHECKPOINT_EVERY_S,
     )
-    fitted = placed(recipe, place).fit(train, rng)
-    shutil.rmtree(folder, ignore_errors=True)
-    return fitted
+    return placed(recipe, place).fit(train, rng)
 
 
-def samples_for(cell: Cell, context: CellContext, profile: Profile) -> GapSamples:
+def samples_for(cell: Cell, context: Context, profile: Profile) -> GapSamples:
     """Samples of a cell, extracted once per dataset, prediction time and input length."""
-    params = cell.params
+    params, sampling = cell.params, cell.settings["sampling"]
     description = {
         "what": "samples",
         "data": cell.data,
         "extraction": cell.versions["extraction"],
-        "switches": params["switches"],
-        **{key: params[key] for key in ("dataset", "t0", "n_input", "sampling")},
+        "switches": _switches(cell, sample_switches(params["dataset"], params["t0"])),
+        "sampling": sampling,
+        **{key: params[key] for key in ("dataset", "t0", "n_input")},
     }
 
     def build(folder: Path) -> None:
         extracted = _extract(cell, context, profile)
-        samples = require_samples(
-            extracted, at_least=params["sampling"]["min_samples"], per_class=params["sampling"]["min_class"]
-        )
+        samples = require_samples(extracted, at_least=sampling["min_samples"], per_class=sampling["min_class"])
         write_samples(folder / SAMPLES, [samples])
 
     return _cached_samples(context.artifacts.get(description, build) / SAMPLES)
@@ -134,7 +129,7 @@ def _cached_samples(path: Path) -> GapSamples:
     return read_samples(path)
 
 
-def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
+def _extract(cell: Cell, context: Context, profile: Profile) -> Extracted:
     """Cut samples out of the gaps of a dataset, which are found once for all prediction times."""
     params = cell.params
     extraction = EXTRACTIONS.get(params["dataset"])
@@ -142,12 +137,12 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
         "what": "gaps",
         "data": cell.data,
         "extraction": cell.versions["extraction"],
-        "switches": params["switches"],
+        "switches": _switches(cell, EXTRACTION_SWITCHES | extraction.info.switches),
         "dataset": params["dataset"],
     }
 
     def build(folder: Path) -> None:
-        settings = context.settings
+        settings = context.machine
         source = recordings_for(
             extraction.info.dataset, cell.data, settings["roots"], settings.get("synthetic", {}), context.artifacts
         )
@@ -157,15 +152,15 @@ def _extract(cell: Cell, context: CellContext, profile: Profile) -> Extracted:
     rules = SampleRules(
         choice=params["t0"],
         num_input=params["n_input"],
-        num_input_max=params["sampling"]["n_input_max"],
-        relaxed=params["sampling"]["relaxed"],
+        num_input_max=cell.settings["sampling"]["n_input_max"],
+        relaxed=cell.settings["sampling"]["relaxed"],
     )
     return samples_at(found, rules, profile)
 
 
 def _measure(
     cell: Cell,
-    context: CellContext,
+    context: Context,
     profile: Profile,
     samples: GapSamples,
     division: Division,
@@ -174,7 +169,7 @@ def _measure(
     """All metrics of the cell; conversions and conditional models only if one of them needs it."""
     test = samples.take(division.test)
     boundary = test.inputs.boundary
-    metrics = [METRICS.get(name) for name in cell.params["metrics"]]
+    metrics = [METRICS.get(name) for name in cell.settings["metrics"]]
     needs = {metric.info.needs for metric in metrics}
     given = _kind(prediction)
     forms: dict[OutputKind, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
@@ -184,11 +179,12 @@ def _measure(
         paths["accepted"] = _conditional_paths(cell, context, profile, samples, division, "accepted")
     if OutputKind.TIME in needs:
         forms[OutputKind.TIME] = to_time(prediction, paths["accepted"], boundary)
-    if OutputKind.PATHS in needs:
-        if wants_paths:
-            paths["rejected"] = _conditional_paths(cell, context, profile, samples, division, "rejected")
+    if wants_paths:
+        paths["rejected"] = _conditional_paths(cell, context, profile, samples, division, "rejected")
         drawer = _drawers(cell, profile, test)
         forms[OutputKind.PATHS] = to_paths(prediction, paths["accepted"], paths["rejected"], boundary, drawer)
+    elif OutputKind.PATHS in needs:
+        forms[OutputKind.PATHS] = prediction
     return [metric(test.truth, forms[metric.info.needs]) for metric in metrics]
 
 
@@ -200,25 +196,28 @@ def _kind(prediction: Prediction) -> OutputKind:
 
 def _conditional_paths(
     cell: Cell,
-    context: CellContext,
+    context: Context,
     profile: Profile,
     samples: GapSamples,
     division: Division,
     label: str,
 ) -> PathSet:
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
-    params = cell.params
-    name = params["conversion"]["paths"]
-    recipe = recipe_for(name, profile, params.get("training"))
-    scope = ("dataset", "t0", "n_input", "sampling", "seed", "conversion", *(("training",) * ("training" in params)))
+    params, settings = cell.params, cell.settings
+    name = settings["conversion"]["paths"]
+    recipe = recipe_for(name, profile, settings.get("training"))
     by_split = profile.conditional_training == "training"
+    switches = sample_switches(params["dataset"], params["t0"]) | switches_read(name) | {"conditional_training"}
+    if by_split:
+        switches |= SPLITS.get(params["split"]).info.switches
     description = {
         "what": "conditional path model",
         "class": label,
         "data": cell.data,
         "versions": {name: cell.versions[name] for name in ("extraction", "protocol", name)},
-        "switches": params["switches"],
-        **{key: params[key] for key in scope},
+        "switches": _switches(cell, switches),
+        **{key: params[key] for key in ("dataset", "t0", "n_input", "seed")},
+        **{key: settings[key] for key in ("sampling", "conversion", "training") if key in settings},
         **({key: params[key] for key in ("split", "repetition")} if by_split else {}),
     }
     names = ("conditional", name, label, *(str(description.get(key, "all")) for key in ("split", "repetition")))
@@ -228,15 +227,20 @@ def _conditional_paths(
         chosen = chosen[samples.truth.accepted[chosen] == CLASSES[label]]
         root = stream(params["seed"], params["dataset"], params["t0"], params["n_input"], *names)
         what = f"{label} paths for {cell.label()}"
-        _fit(recipe, samples.take(chosen), root, context, content_key(description), what).save(folder)
+        _fit(recipe, samples.take(chosen), root, context, f"{label} paths", what).save(folder)
 
-    place = TrainingPlace(device=str(context.settings.get("device", "cpu")))
+    place = TrainingPlace(device=str(context.machine.get("device", "cpu")))
     fitted: FittedGapPredictor = placed(recipe, place).load(context.artifacts.get(description, build))
     test = samples.take(division.test)
     predicted = fitted.predict(test.inputs, _stream(cell, "conditional paths", label))
     check_prediction(predicted, test.inputs, OutputKind.PATHS, model=recipe.info.name)
     assert isinstance(predicted, PathSet)
     return predicted
+
+
+def _switches(cell: Cell, names: Collection[str]) -> dict[str, Any]:
+    """Some of the switches that a cell names, for the content key of an artifact."""
+    return {name: value for name, value in cell.settings["switches"].items() if name in names}
 
 
 def _drawers(cell: Cell, profile: Profile, test: GapSamples) -> DrawerOf:

@@ -7,7 +7,8 @@ switches.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -55,11 +56,6 @@ class Profile(BaseModel):
     phantoms: Literal["invented", "mask"] = Field(
         description="Absent agents in 2D inputs: invented far away (near enough to act as neighbors in rounD) or NaN."
     )
-    group_split: Literal["none", "additional"] = Field(
-        description="Whether results are meant to come with a split by target track or participant as well; random "
-        "splits share drivers between training and test. It changes no cell: ask for it by 'participant' among the "
-        "splits of a specification, presets do not add it."
-    )
     conditional_training: Literal["all", "training"] = Field(
         description="Samples the conditional path models learn from: all of a class, the test samples included, or the "
         "training part of the split."
@@ -85,10 +81,10 @@ class Profile(BaseModel):
     ddof: Literal[0, 1] = Field(
         description="Deviation over the ten random splits: 0 divides by 10 (as printed in the tables), 1 by 9."
     )
-    critical_bound: float = Field(
-        gt=0,
-        description="Significance on the critical split, in standard deviations of the random splits: 2.92 is the t "
-        "quantile with 2 degrees of freedom; 1.92 = 1.833 sqrt(1.1) is the prediction bound from ten splits.",
+    critical_bound: Literal["paper", "clean"] | Annotated[float, Field(gt=0)] = Field(
+        description="Significance on the critical split, in standard deviations of the random splits: rule 'paper' is "
+        "the t quantile with 2 degrees of freedom (2.92), rule 'clean' the prediction bound from the random splits "
+        "(1.92 = 1.833 sqrt(1.1) from ten of them), a number is the bound itself.",
     )
     resampling: Literal["nudge", "clamp"] = Field(
         description="Grid times at the ends of a track: inputs read at t + 1e-5 s and outputs at t - 1e-5 s, or exact "
@@ -133,7 +129,6 @@ PAPER = Profile(
     leeds_offset="integer_part",
     ped_fill="x_from_y",
     phantoms="invented",
-    group_split="none",
     conditional_training="all",
     conversion_seed="global",
     tpp_standardise="none",
@@ -141,7 +136,7 @@ PAPER = Profile(
     auc="thresholds",
     critical_degenerate="rank_by_t_c",
     ddof=0,
-    critical_bound=2.92,
+    critical_bound="paper",
     resampling="nudge",
     input_frames="bracketing",
     distance_fill="interpolate",
@@ -160,7 +155,6 @@ CLEAN = Profile(
     leeds_offset="interpolated",
     ped_fill="x_from_x",
     phantoms="mask",
-    group_split="additional",
     conditional_training="training",
     conversion_seed="derived",
     tpp_standardise="relative",
@@ -168,7 +162,7 @@ CLEAN = Profile(
     auc="mid_ranks",
     critical_degenerate="rank_by_t_s",
     ddof=1,
-    critical_bound=1.92,
+    critical_bound="clean",
     resampling="clamp",
     input_frames="past",
     distance_fill="past",
@@ -178,6 +172,63 @@ CLEAN = Profile(
 """Corrected; the default for new results."""
 
 PROFILES = {"paper": PAPER, "clean": CLEAN}
+
+EXTRACTION_SWITCHES = frozenset(
+    {
+        "velocity_window",
+        "nan_input",
+        "horizon_cap",
+        "horizon_from_projection",
+        "resampling",
+        "input_frames",
+        "distance_fill",
+    }
+)
+"""Switches that every extraction reads; what one dataset reads beside them is in its ``ExtractionInfo``."""
+
+CONVERSION_SWITCHES = frozenset({"conditional_training", "conversion_seed"})
+"""Switches of the conversions between outputs, read where one is needed."""
+
+METRIC_SWITCHES = frozenset({"auc"})
+"""Switches that choose a metric by name; cells hold the name."""
+
+TABLE_SWITCHES = frozenset({"ddof", "critical_bound"})
+"""Switches that act on finished results; the plan of a run keeps them, no cell does."""
+
+
+class CellSwitches:
+    """The switches that a cell names; to read another one is a mistake of the program.
+
+    Attributes:
+        values: name to value.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self.values[name]
+        except KeyError:
+            known = ", ".join(sorted(self.values))
+            raise KeyError(f"switch {name!r} is read, but the cell names only: {known}") from None
+
+    def model_dump(self) -> dict[str, Any]:
+        """Plain values."""
+        return dict(self.values)
+
+
+def chosen(profile: Profile, names: Collection[str]) -> dict[str, Any]:
+    """Values of some switches; an unlimited budget is not named."""
+    values = profile.model_dump(include=set(names))
+    return {name: value for name, value in values.items() if name != "commotions_evaluations" or value is not None}
+
+
+def as_profile(values: Mapping[str, Any]) -> Profile:
+    """The switches of a cell in place of a whole profile."""
+    return cast(Profile, CellSwitches(values))
 
 
 def profile_named(name: str) -> Profile:

@@ -24,6 +24,7 @@ class ExtractionInfo:
         is_reduced: keeps samples and times of the full extraction, but shows models only E and T.
         references: full citations.
         revision: counts up when the same recordings give other samples of this extraction; others stay valid.
+        switches: those that it reads beside the ones of every extraction.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ExtractionInfo:
     is_reduced: bool = False
     references: tuple[str, ...] = ()
     revision: int = 0
+    switches: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

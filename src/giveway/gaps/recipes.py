@@ -8,7 +8,7 @@ from typing import Any
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.gaps.profile import Profile
 from giveway.predictors import MODELS
-from giveway.predictors.protocol import GapPredictor, Tunable, configured
+from giveway.predictors.protocol import Configurable, GapPredictor, Tunable, configured
 
 TRAJECTRON = "T++"
 """Name of Trajectron++ in the published tables; two recipes stand behind it."""
@@ -20,6 +20,20 @@ TRAJECTRON_RECIPES = {("none", "per_step"): "TPP_paper", ("relative", "per_traje
 def model_names() -> list[str]:
     """Everything a specification may name."""
     return sorted({*MODELS.names(), TRAJECTRON})
+
+
+def switches_read(name: str) -> frozenset[str]:
+    """Switches of the protocol that a model reads.
+
+    Raises:
+        UnknownNameError: naming the nearest known ones.
+    """
+    if name == TRAJECTRON:
+        return frozenset({"tpp_standardise", "tpp_mode"})
+    if name not in MODELS:
+        raise UnknownNameError("model", name, model_names())
+    recipe = MODELS.get(name)
+    return recipe.switches_read if isinstance(recipe, Configurable) else frozenset()
 
 
 def recipe_for(name: str, profile: Profile, training: Mapping[str, Any] | None = None) -> GapPredictor:

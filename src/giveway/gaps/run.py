@@ -8,10 +8,9 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.samples import GapSamples
-from giveway.experiments import RERUN, Executor, Progress, Rerun, RunSummary, Store
-from giveway.experiments.places import working_store
+from giveway.experiments import Executor, Progress, Rerun, RunSummary, run
 from giveway.experiments.specs import SpecLike, values_of
-from giveway.gaps.benchmark import plan_run, run_benchmark
+from giveway.gaps.experiment import GAPS
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
@@ -62,48 +61,27 @@ def run_gaps(
     """
     if out is None:
         raise UsageError("a run needs a folder for its results", where="out", hint="run_gaps('quick', 'results')")
-    grid = specification(spec, settings)
-    _, store = benchmark(
-        grid,
-        str(out),
-        roots=roots or {},
-        engine=engine,
-        rerun=rerun,
-        limit=limit,
-        max_hours=max_hours,
-        progress=progress,
-        device=device,
-    )
-    return Results(store.root, "gaps", store=store)
+    options: dict[str, Any] = {"rerun": rerun, "limit": limit, "max_hours": max_hours, "progress": progress}
+    return benchmark(specification(spec, settings), out, roots=roots, engine=engine, device=device, **options)[1]
 
 
 def benchmark(
     spec: RunSpec,
-    out: str,
+    out: Path | str,
     *,
-    roots: Mapping[str, Path | str],
-    engine: Executor | None = None,
-    rerun: Rerun = "missing",
-    limit: int | None = None,
-    max_hours: float | None = None,
-    progress: Progress | None = None,
     device: str = "cpu",
-) -> tuple[RunSummary, Store]:
-    """Compute the cells of a specification into a store, see :func:`run_gaps`; also says what was done."""
-    _check_rerun(rerun)
-    with working_store(out) as store:
-        planned = plan_run(spec, store, roots)
-        summary = run_benchmark(
-            planned,
-            store,
-            executor=engine,
-            rerun=rerun,
-            limit=limit,
-            max_hours=max_hours,
-            progress=progress,
-            device=device,
-        )
-    return summary, store
+    **options: Any,
+) -> tuple[RunSummary, Results]:
+    """Compute the cells of a validated specification; also says what was done.
+
+    Args:
+        spec: the grid.
+        out: result store.
+        device: where networks are trained; results of another device agree up to rounding and are not told apart.
+        options: see :func:`giveway.experiments.run`.
+    """
+    summary = run(GAPS, spec, out, machine={"device": device}, **options)
+    return summary, Results.open(out, kind="gaps")
 
 
 def specification(spec: SpecLike | None, settings: Mapping[str, Any]) -> RunSpec:
@@ -185,8 +163,3 @@ def extractions(
 
 def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:
     return {NAMES.get(name, name): value for name, value in values.items()}
-
-
-def _check_rerun(name: str) -> None:
-    if name not in RERUN:
-        raise UsageError("unknown choice for --rerun", where="--rerun", found=name, hint=f"one of {', '.join(RERUN)}")

@@ -11,6 +11,7 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError
 from giveway.core.origins import Origin, banner
+from giveway.gaps.frame import gap_frame
 from giveway.gaps.prediction_time import choice_named
 from giveway.reports.compare import NUM_RESAMPLES, ComparisonReport, compare_models
 from giveway.reports.figures import benchmark_figure
@@ -32,6 +33,10 @@ class GapsSection(Section):
     title = "Gap acceptance"
     tables = ("benchmark", *PAPER_TABLES)
     figures = ("splits", "calibration")
+
+    def frame(self, results: Results) -> pl.DataFrame:
+        """See :func:`giveway.gaps.frame.gap_frame`."""
+        return gap_frame(results.store)
 
     def table(self, results: Results, name: str, **choices: Any) -> Shown:
         """Mean, deviation, critical split and significance marks, see :func:`gap_table`."""
@@ -144,6 +149,7 @@ def compare_in(
         num_resamples=draws,
         seed=seed,
         changes=changes or {},
+        frame=GAPS.frame(results),
     )
 
 

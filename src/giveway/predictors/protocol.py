@@ -79,6 +79,11 @@ class GapPredictor(Protocol):
 class Configurable(Protocol):
     """A recipe whose behavior depends on switches of the protocol (``paper`` or ``clean``)."""
 
+    @property
+    def switches_read(self) -> frozenset[str]:
+        """Names of these switches; cells of the benchmark name no others."""
+        ...
+
     def configured(self, switches: Mapping[str, Any]) -> GapPredictor:
         """The recipe with these switches; called by the benchmark before fitting and loading."""
         ...

@@ -96,6 +96,7 @@ def compare_models(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
     changes: Mapping[str, Any] | None = None,
+    frame: pl.DataFrame | None = None,
 ) -> ComparisonReport:
     """Compare two models on everything both were run on.
 
@@ -109,12 +110,13 @@ def compare_models(
         num_resamples: for the bootstrap; 0 leaves it out.
         seed: of the bootstrap.
         changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
+        frame: measurements of the store with the table switches of its plan; collected anew if None.
 
     Raises:
         UnknownNameError: for a model that is not in the store.
         EmptySelectionError: if they have nothing in common.
     """
-    frame = collect(store)
+    frame = collect(store) if frame is None else frame
     models = order_models(str(m) for m in frame["model"].drop_nulls()) if "model" in frame.columns else []
     for name in (first, second):
         if name not in models:

@@ -1,7 +1,7 @@
 """How differences are judged: switches of the protocol that act on finished results.
 
-``ddof`` and ``critical_bound`` are kept with every cell, so a table follows the switches its results were run
-with, whether they came from a profile or were set alone; a report may also be asked to judge otherwise.
+``ddof`` and ``critical_bound`` change no cell. The plan of a run keeps them, so a table follows what was asked for
+last, whether it came from a profile or was set alone; a report may also be asked to judge otherwise.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from giveway.core.errors import UnknownNameError, UsageError
 from giveway.metrics import PAPER_FORMS, profile_metric
 from giveway.stats.paired import PairedTest, Profile, critical_bound, critical_split_test, paired_t_test
 
-BOUNDS: dict[float, Profile] = {2.92: "paper", 1.92: "clean"}
-"""Values of the switch that stand for a rule; any other value is the bound itself."""
+RULES: tuple[Profile, ...] = ("paper", "clean")
+"""Values of ``critical_bound`` that stand for a rule; a number is the bound itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +28,12 @@ class Judgment:
     """Attributes:
     profile: ``paper`` uses the paired t-test for marks, ``clean`` the corrected resampled one.
     ddof: divisor of deviations over splits: 0 divides by their number R, 1 by R - 1.
-    critical_bound: deviations by which a difference on the critical split must exceed zero.
+    critical_bound: deviations by which a difference on the critical split must exceed zero, or the rule for it.
     """
 
     profile: str
     ddof: int
-    critical_bound: float
+    critical_bound: Profile | float
 
     def deviation(self, values: FloatArray) -> float:
         """Over splits; NaN with too few of them."""
@@ -43,8 +43,8 @@ class Judgment:
         """On the critical split, for this number of random ones; NaN with fewer than two."""
         if num_splits < 2:
             return float("nan")
-        rule = BOUNDS.get(self.critical_bound)
-        return self.critical_bound if rule is None else critical_bound(rule, num_splits)
+        given = self.critical_bound
+        return critical_bound(given, num_splits) if isinstance(given, str) else given
 
     def t_test(self, difference: FloatArray) -> PairedTest:
         """Published paired t-test; the divisor changes statistic and bound alike."""
@@ -52,30 +52,31 @@ class Judgment:
 
     def critical_test(self, gap: float, difference: FloatArray) -> PairedTest:
         """Difference on the critical split against the deviation over random splits."""
-        rule = BOUNDS.get(self.critical_bound)
-        if rule is not None:
-            return critical_split_test(gap, difference, profile=rule)
+        bound = self.critical_bound
+        if isinstance(bound, str):
+            return critical_split_test(gap, difference, profile=bound)
         test = critical_split_test(gap, difference)
         return replace(
             test,
-            name=f"critical-split bound ({self.critical_bound:g})",
-            bound=self.critical_bound,
-            significant=test.statistic > self.critical_bound,
+            name=f"critical-split bound ({bound:g})",
+            bound=bound,
+            significant=test.statistic > bound,
             p_value=float(np.nan),
         )
 
 
 DEFAULTS = {
-    "paper": Judgment(profile="paper", ddof=0, critical_bound=2.92),
-    "clean": Judgment(profile="clean", ddof=1, critical_bound=1.92),
+    "paper": Judgment(profile="paper", ddof=0, critical_bound="paper"),
+    "clean": Judgment(profile="clean", ddof=1, critical_bound="clean"),
 }
 
 
 def judgment_of(frame: pl.DataFrame, profile: str, changes: Mapping[str, Any] | None = None) -> Judgment:
-    """The switches these results were run with.
+    """The switches that were asked for with these results.
 
     Args:
-        frame: rows of one profile; their column ``switches`` (JSON) decides, else the profile's name.
+        frame: rows of one profile; their column ``switches`` (JSON), if there is one, decides, else the profile's name;
+            see :func:`giveway.gaps.frame.gap_frame`.
         profile: of the rows.
         changes: ``ddof`` or ``critical_bound`` to use instead.
 
@@ -83,22 +84,22 @@ def judgment_of(frame: pl.DataFrame, profile: str, changes: Mapping[str, Any] | 
         UsageError: if the rows disagree, or a change makes no sense.
     """
     judgment = DEFAULTS.get(profile, DEFAULTS["clean"])
-    found: set[tuple[int, float]] = set()
+    found: set[tuple[int, Profile | float]] = set()
     if "switches" in frame.columns:
         for text in frame["switches"].drop_nulls().unique():
             switches: dict[str, Any] = json.loads(text)
             if {"ddof", "critical_bound"} <= switches.keys():
-                found.add((int(switches["ddof"]), float(switches["critical_bound"])))
+                found.add((int(switches["ddof"]), _bound(switches["critical_bound"])))
     changes = dict(changes or {})
     if len(found) > 1 and not {"ddof", "critical_bound"} <= changes.keys():
         raise UsageError(
             "the results were run with different switches",
             where="ddof, critical_bound",
-            found="; ".join(f"{d}, {b:g}" for d, b in sorted(found)),
-            hint="choose with --set ddof=1 --set critical_bound=1.92",
+            found="; ".join(sorted(f"{d}, {b}" for d, b in found)),
+            hint="choose with --set ddof=1 --set critical_bound=clean",
         )
     if found:
-        ddof, bound = min(found)
+        (ddof, bound), *_ = found
         judgment = replace(judgment, profile=profile, ddof=ddof, critical_bound=bound)
     return replace(judgment, **_checked(changes))
 
@@ -117,12 +118,18 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         if name not in ("ddof", "critical_bound"):
             raise UnknownNameError("switch of a finished run", name, ("ddof", "critical_bound"), where="--set")
+        if name == "critical_bound" and value in RULES:
+            continue
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or (name == "ddof" and value not in (0, 1)) or not 0 <= value < 1e6:
             raise UsageError(
                 f"{name} cannot be {value!r}",
                 where="--set",
                 found=value,
-                hint="ddof is 0 or 1, critical_bound a positive number",
+                hint="ddof is 0 or 1, critical_bound is paper, clean or a positive number",
             )
-    return {name: int(value) if name == "ddof" else float(value) for name, value in changes.items()}
+    return {name: int(value) if name == "ddof" else _bound(value) for name, value in changes.items()}
+
+
+def _bound(value: Any) -> Profile | float:
+    return value if value in RULES else float(value)

@@ -202,7 +202,7 @@ class Results:
 def _of_store(store: Store, kind: str | None) -> Results:
     """Results of the kind that the cells of a store have; of a store without cells, the kind that was planned."""
     kinds = [str(k) for k in read_index(store).frame["kind"].unique().sort()]
-    planned = sorted({plan.function.split(".")[1] for plan in store.plans() if plan.function.startswith("giveway.")})
+    planned = sorted({kind for plan in store.plans() for kind in plan.kinds})
     found = kinds or [name for name in planned if name in SECTIONS]
     if kind is not None and kind not in found:
         raise EmptySelectionError(

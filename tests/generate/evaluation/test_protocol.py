@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.experiments import SerialExecutor, run
+from giveway.experiments import SerialExecutor, compute
 from giveway.generate.campaign.cutting_in import CutInDriver
 from giveway.generate.campaign.drivers import PolicyDriver, baseline
 from giveway.generate.campaign.driving import drive_scenes
@@ -25,13 +25,13 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("protocol") / "B"
     cells = protocol_cells(
         methods_called(["no_attack", "random_search", "scripted"]),
-        settings=SETTINGS,
+        machine=SETTINGS,
         egos=["lattice"],
         seeds=range(3),
         budget=30,
         policies={},
     )
-    summary = run(cells, function=FUNCTION, store=folder, settings={"policies": {}}, executor=SerialExecutor())
+    summary = compute(cells, experiment=FUNCTION, store=folder, machine={"policies": {}}, engine=SerialExecutor())
     assert summary.ok, summary.failures
     return folder, cells
 

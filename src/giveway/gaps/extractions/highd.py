@@ -244,6 +244,7 @@ HIGHD = HighDExtraction(
         title="highD",
         dataset="highd",
         situation="lane change to the left on a highway",
+        switches=frozenset({"phantoms"}),
         references=(
             "R. Krajewski et al., The highD Dataset: A Drone Dataset of Naturalistic Vehicle Trajectories on German "
             "Highways, ITSC 2018",

@@ -80,6 +80,7 @@ INTERACTION = InteractionRoundabouts(
         title="INTERACTION",
         dataset="interaction",
         situation="entry into a roundabout, circle fitted to the tracks",
+        switches=frozenset({"phantoms", "ped_fill"}),
         references=("W. Zhan et al., INTERACTION Dataset, arXiv 1910.03088, 2019",),
     )
 )

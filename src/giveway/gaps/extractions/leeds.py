@@ -142,6 +142,7 @@ LEEDS = LeedsExtraction(
         title="Leeds",
         dataset="leeds",
         situation="straight crossing of a stream of cars in a driving simulator",
+        switches=frozenset({"leeds_offset", "phantoms"}),
         references=("COMMOTIONS urban driving in simulator study (UDISS), arXiv 2305.11909, 2023",),
         revision=1,
     )

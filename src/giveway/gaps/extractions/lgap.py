@@ -145,6 +145,7 @@ LGAP = LGapExtraction(
         title="L-GAP",
         dataset="lgap",
         situation="unprotected left turn in a driving simulator",
+        switches=frozenset({"lgap_window"}),
         references=(
             "A. Zgonnikov, D. Abbink, G. Markkula, Should I stay or should I go? Cognitive modeling of left-turn gap "
             "acceptance decisions in human drivers, Human Factors 2022",

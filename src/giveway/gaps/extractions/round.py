@@ -96,6 +96,7 @@ ROUND = RoundExtraction(
         title="rounD",
         dataset="round",
         situation="entry into a roundabout",
+        switches=frozenset({"scale_per_recording", "phantoms", "ped_fill"}),
         references=(
             "R. Krajewski et al., The rounD Dataset: A Drone Dataset of Road User Trajectories at Roundabouts in "
             "Germany, ITSC 2020",

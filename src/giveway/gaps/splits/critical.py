@@ -41,4 +41,6 @@ class CriticalSplit:
         return Division(train=train, test=test, notes=notes)
 
 
-CRITICAL = CriticalSplit(info=SplitInfo(name="critical", title="Critical split", repetitions=1))
+CRITICAL = CriticalSplit(
+    info=SplitInfo(name="critical", title="Critical split", repetitions=1, switches=frozenset({"critical_degenerate"}))
+)

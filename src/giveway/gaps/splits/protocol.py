@@ -19,11 +19,13 @@ class SplitInfo:
     name: registered name.
     title: how tables print it.
     repetitions: how many different divisions it offers; None if that depends on the samples.
+    switches: those that it reads.
     """
 
     name: str
     title: str
     repetitions: int | None
+    switches: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import ClusterError, UsageError
-from giveway.experiments import Cell, CellContext, CellResult, Executor, Measurement, Progress, RunSummary, Store, run
+from giveway.experiments import Cell, CellResult, Context, Executor, Measurement, Progress, RunSummary, Store, compute
 from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
@@ -84,13 +84,13 @@ def campaigns_on(
         for cell, members, count in zip(cells, tests, before, strict=True):
             if count < len(members):
                 books.record_path(cell.key).unlink(missing_ok=True)  # a campaign that lacks tests is not finished
-        summary = run(
+        summary = compute(
             cells,
-            function=FUNCTION,
+            experiment=FUNCTION,
             store=books,
-            executor=executor,
+            engine=executor,
             spec={"command": "generate run", "world": order.settings.as_dict(), "driver": order.driver},
-            settings={
+            machine={
                 "out": str(order.out.resolve()),
                 "driver": order.driver,
                 "policy": None if order.policy is None else str(order.policy.resolve()),
@@ -107,24 +107,24 @@ def campaigns_on(
     return summary, runs
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate(cell: Cell, context: Context) -> CellResult:
     """Run one campaign into the store of its tests; what it measured is the result.
 
     Raises:
         ClusterError: if the worker cannot see the store.
         UsageError: if the policy there is another one.
     """
-    out, params = Path(context.settings["out"]), cell.params
+    out, params = Path(context.machine["out"]), cell.params
     if not (out / "store.json").exists():
         raise ClusterError(
             "this worker cannot see the store, so the tests of the campaign would be lost",
             where=out,
             hint="use --out in a folder that all workers share",
         )
-    policy = context.settings["policy"]
+    policy = context.machine["policy"]
     order = CampaignOrder(
         settings=settings_from(params["world"]),
-        driver=context.settings["driver"],
+        driver=context.machine["driver"],
         policy=None if policy is None else Path(policy),
         out=out,
     )
@@ -136,7 +136,7 @@ def evaluate(cell: Cell, context: CellContext) -> CellResult:
     tests = [cell_of(named, n) for n in range(spec.budget)]
 
     def tell(result: TestResult, driven: int) -> bool:
-        context.tell(f"{cell.label()}: test {result.number + 1} of {spec.budget}")
+        context.message(f"{cell.label()}: test {result.number + 1} of {spec.budget}")
         return True
 
     with limited_threads(1):

@@ -16,7 +16,7 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError
 from giveway.experiments import Cell, CellResult, Measurement, Store, collect
-from giveway.experiments.engine import CellContext
+from giveway.experiments.engine import Context
 from giveway.experiments.threads import limited_threads
 from giveway.generate.campaign.campaign import CampaignSpec, Known, run_campaign
 from giveway.generate.campaign.drivers import CarDriver, PolicyDriver, baseline
@@ -76,14 +76,14 @@ def protocol_cells(
     return cells
 
 
-def evaluate(cell: Cell, context: CellContext) -> CellResult:
+def evaluate(cell: Cell, context: Context) -> CellResult:
     """Run one campaign; called by the engine."""
     params = cell.params
     method = METHODS[params["method"]]
     settings = settings_from(params["world"])
     driver: CarDriver
     if method.is_trained:
-        driver = PolicyDriver(load_policy(Path(context.settings["policies"][params["policy"]])), method.name)
+        driver = PolicyDriver(load_policy(Path(context.machine["policies"][params["policy"]])), method.name)
     else:
         driver = baseline(method.driver)
     # Where nothing is learned from one generation to the next, all tests are one generation: the same tests, faster.

@@ -183,6 +183,11 @@ class CommotionsPredictor:
         """Fact sheet."""
         return info_of(self.config)
 
+    @property
+    def switches_read(self) -> frozenset[str]:
+        """Switches of the benchmark's profile that :meth:`configured` reads."""
+        return frozenset({"commotions", "commotions_evaluations"})
+
     def with_profile(self, profile: Profile) -> CommotionsPredictor:
         """The same configuration as published (``"paper"``) or corrected (``"clean"``)."""
         return replace(self, switches=Switches.of(profile))

@@ -120,8 +120,8 @@ def _is_whole(store: Store, key: str) -> bool:
 
 
 def _planned_kind(store: Store) -> str:
-    functions = [plan.function for plan in store.plans()]
-    return next((k for k in TITLES if any(f"giveway.{k}." in f for f in functions)), "run")
+    planned = {kind for plan in store.plans() for kind in plan.kinds}
+    return next((k for k in TITLES if k in planned), "run")
 
 
 def _gaps(parts: _Parts, store: Store, tidy: pl.DataFrame, sampled: list[str], sources: Sources) -> None:

@@ -146,7 +146,9 @@ def provenance_page(store: Store) -> Page:
     blocks: list[Block] = []
     for plan in store.plans():
         text = json.dumps(plan.spec, indent=1, ensure_ascii=False, default=str)
-        blocks.append(Log(title=f"Specification {plan.name[:12]}: {len(plan.keys)} cells, {plan.function}", text=text))
+        blocks.append(
+            Log(title=f"Specification {plan.name[:12]}: {len(plan.keys)} cells, {plan.experiment}", text=text)
+        )
     starts = store.provenance()
     for start in reversed(starts):
         blocks.append(Facts(title=f"Started {_text(start.get('started'))}", rows=tuple(_flat(start))))

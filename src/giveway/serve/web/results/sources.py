@@ -176,7 +176,7 @@ def _drops(store: Store) -> Iterator[Mapping[str, Any]]:
     """What became of the candidates of every sample set of a benchmark, counted anew from the gaps found."""
     from giveway.core.errors import GivewayError
     from giveway.gaps.extract import SampleRules, samples_at
-    from giveway.gaps.profile import Profile
+    from giveway.gaps.profile import as_profile
 
     gaps = {_origin(spec): (spec, folder) for spec, folder in _artifacts(store, "gaps")}
     for spec, _ in _artifacts(store, "samples"):
@@ -191,7 +191,7 @@ def _drops(store: Store) -> Iterator[Mapping[str, Any]]:
             relaxed=sampling["relaxed"],
         )
         try:
-            profile = Profile(**spec["switches"])
+            profile = as_profile(spec["switches"])
             yield samples_at(_found(source[1], spec["dataset"]), rules, profile).report.as_dict()
         except (GivewayError, ValueError):
             continue  # found by another version of the protocol
