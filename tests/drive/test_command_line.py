@@ -57,14 +57,14 @@ def test_a_run_that_lost_a_log_drives_only_that_case(capsys, finished):
 
 def test_score_gives_the_same_numbers_as_run(capsys, finished):
     summary = json.loads((finished / "drive.json").read_text())
-    scored = json.loads(call(capsys, "score", str(finished / "logs" / "echo"), "--json").out)["result"]
+    scored = json.loads(call(capsys, "score", str(finished / "logs" / "echo"), "--json").out)["result"]["predictors"][0]
     assert scored["score"] == pytest.approx(summary["predictors"][-1]["score"])
 
 
 def test_score_knows_the_variants_and_refuses_others(capsys, finished):
     coded = json.loads(call(capsys, "score", str(finished / "logs/echo"), "--metric", "as_coded", "--json").out)[
         "result"
-    ]
+    ]["predictors"][0]
     assert coded["metric"] == "as_coded"
     assert "as_coded" in call(capsys, "score", str(finished), "--metric", "as_code", code=2).err
 
@@ -83,7 +83,7 @@ def test_legacy_logs_are_scored_with_the_keys_of_the_evaluator(capsys, tmp_path)
     )
     scored = json.loads(
         call(capsys, "score", str(tmp_path), "--format", "legacy", "--metric", "as_coded", "--json").out
-    )["result"]
+    )["result"]["predictors"][0]
     assert {k: scored[k] for k in ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "cases")} == {
         "n_col": 0,
         "s_eff": 0.5,
@@ -119,12 +119,12 @@ def test_replay_writes_a_film(capsys, finished, tmp_path):
     ("args", "says"),
     [
         (["run", "-p", "oracl", "--out", "X"], "oracle"),
-        (["run", "-p", "gru", "--out", "X"], "train-predictor"),
+        (["run", "-p", "gru", "--out", "X"], "giveway drive train"),
         (["run", "-p", "echo", "--planner", "defalt", "--out", "X"], "default"),
-        (["run", "-p", "echo", "--limit", "0", "--out", "X"], "at least 1"),
+        (["run", "-p", "echo", "--limit", "0", "--out", "X"], "greater than or equal to 1"),
         (["run", "-p", "echo", "--cases", "nowhere.json", "--out", "X"], "no such case file"),
         (["score", "nowhere", "--format", "legacy"], "no such folder"),
-        (["score", "nowhere", "--format", "xml"], "native or legacy"),
+        (["score", "nowhere", "--format", "xml"], "--format"),
         (["replay", "nowhere"], "no such log"),
         (["mine", "--data", "nowhere", "--out", "x.txt"], "json"),
     ],

@@ -146,7 +146,7 @@ def test_switches_are_listed_with_their_effect(capsys):
         (("gaps", "extract", "--dataset", "lgap", "--root", "{root}", "--set", "auc"), "NAME=VALUE"),
         (("gaps", "run", "--out", "{tmp}/R"), "give either a specification or a preset"),
         (("gaps", "run", "--preset", "quik", "--out", "{tmp}/R"), "did you mean 'quick'"),
-        (("gaps", "run", "--preset", "experiment-2", "--out", "{tmp}/R"), "--root"),
+        (("gaps", "run", "--preset", "experiment-2", "--out", "{tmp}/R"), "--data"),
         (("gaps", "table", "{tmp}"), "no result store"),
     ),
 )

@@ -185,7 +185,7 @@ def test_the_bundled_cases_are_synthetic(capsys, tmp_path):
     assert {clip.condition for clip in clips if not clip.broken} == {"synthetic", "echo"}
     assert mislabeled([c for c in clips if c.condition != "echo"], Origin.SYNTHETIC) == []
     assert {c.origin for c in clips if c.condition == "echo"} == {Origin.DRIVEN}
-    scored = json.loads(call(capsys, "drive", "score", tmp_path / "R", "--json"))["result"]
+    scored = json.loads(call(capsys, "drive", "score", tmp_path / "R", "--json"))["result"]["predictors"][0]
     assert scored["origin"] == ["synthetic"]
     call(capsys, "report", tmp_path / "R", "--out", tmp_path / "site")
     said = "Not real traffic: the reference traffic is synthetic (computed by a traffic model)."

@@ -29,6 +29,7 @@ from giveway.cli.options import ENGINE, EVERY, RUN, SHARED, Opt
 from giveway.cli.progress import counting
 from giveway.core.errors import UnknownNameError
 from giveway.core.extras import require
+from giveway.core.files import write_text
 
 if TYPE_CHECKING:
     from giveway.experiments import Executor, Progress
@@ -133,12 +134,13 @@ class Call:
 
         return expected_workers(self.values)
 
-    def ran(self, results: Results, *texts: Any, **more: Any) -> Done:
-        """What a run into a store has done: number of cells, leaderboard, failures.
+    def ran(self, results: Results, *texts: Any, table: Any = None, **more: Any) -> Done:
+        """What a run into a store has done: leaderboard, number of cells, failures.
 
         Args:
             results: of the store.
-            texts: printed below, instead of the leaderboard.
+            texts: printed below.
+            table: leaderboard.
             more: further entries of the result.
         """
         state, runs = results.status, results.runs
@@ -146,17 +148,27 @@ class Call:
         cells.update(runs[-1].get("counts", {}) if runs else {})
         counted = {"computed": "done", "were there": "skipped", "failed": "failed", "missing": "missing"}
         line = ", ".join(f"{cells[name]} {word}" for word, name in counted.items() if name in cells)
-        table = None if texts else results.table()
+        shown = {} if table is None else {"table": table_rows(table)}
         return Done(
-            result={
-                "store": results.place,
-                "cells": cells,
-                **({} if table is None else {"table": table_rows(table)}),
-                **more,
-            },
+            result={"store": results.place, "cells": cells, **shown, **more},
             text=[table or "", f"cells: {line}", *texts],
             failures=failed_cells(state.failures) if cells["failed"] else (),
         )
+
+    def table(self, made: Any, format: str, out: Path | None, **facts: Any) -> Done:
+        """A table in a format, printed or written to a file.
+
+        Args:
+            made: with a method per format.
+            format: name of the method.
+            out: file; printed without it.
+            facts: further entries of the result.
+        """
+        text = getattr(made, format)()
+        if out is not None:
+            write_text(out, text)
+            text = f"table written to {out}"
+        return Done(result={**facts, "out": out, "table": table_rows(made)}, text=text)
 
     def finish(self, done: Done) -> None:
         """Print what was done; for commands that go on afterwards."""

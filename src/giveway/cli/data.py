@@ -14,7 +14,7 @@ from giveway.cli.command import Call, command, group
 from giveway.cli.envelope import Done
 from giveway.cli.options import Opt
 from giveway.cli.tables import listing
-from giveway.core.errors import UsageError
+from giveway.core.errors import GivewayError, UsageError
 
 if TYPE_CHECKING:
     from giveway.data.protocol import Problem, Verification
@@ -75,7 +75,7 @@ def verify(call: Call, folder: Folder, *, dataset: str, accept_implausible: Impl
     totals, sites = _counts(found.recordings), _sites(found)
     if not call.as_json:
         for problem in found.problems:
-            _print_parts(problem.severity, problem.message, _place(problem), problem.found, problem.hint)
+            sys.stderr.write(f"{_text(problem)}\n")
     return Done(
         result={**result, **totals, "locations": sites},
         text=_summary(adapter.info.title, found, totals, sites),
@@ -141,11 +141,10 @@ def convert(
         for done, result in enumerate(convert_recordings(recordings, out, jobs=workers), 1):
             counts[result.state] += 1
             if result.error is not None:
-                failures.append({"cell": result.recording, "message": result.error["what"], **result.error})
+                parts = dict(result.error)
+                text = GivewayError(parts["what"] or "", where=parts["where"], found=parts["found"], hint=parts["try"])
+                failures.append({"cell": result.recording, "message": str(text), **parts})
             progress(done, len(recordings), result.recording)
-    if not call.as_json:
-        for failure in failures:
-            _print_parts("error", failure["what"], failure["where"], failure["found"], failure["try"])
     empty = f"{counts['empty']} without scenes, " if counts["empty"] else ""
     text = f"{counts['written']} written, {counts['skipped']} there already, {empty}{counts['failed']} failed; {out}"
     return Done(result={"store": out, **counts}, text=text, failures=failures)
@@ -184,13 +183,9 @@ def _summary(
     return [*([listing("Locations", heads, rows, form=".1f")] if rows else []), line]
 
 
-def _place(problem: Problem) -> str:
+def _text(problem: Problem) -> str:
+    """A problem in four parts, as errors are printed."""
     line = [] if problem.line is None else [f"line {problem.line}"]
-    return ", ".join([problem.file, *line, *([] if problem.column is None else [f"column {problem.column!r}"])])
-
-
-def _print_parts(severity: str, what: str, where: str | None, found: str | None, hint: str | None) -> None:
-    sys.stderr.write(f"{severity}: {what}\n")
-    for label, text in (("where", where), ("found", found), ("try", hint)):
-        if text:
-            sys.stderr.write(f"  {label:<6} {text}\n")
+    column = [] if problem.column is None else [f"column {problem.column!r}"]
+    place = ", ".join([problem.file, *line, *column])
+    return f"{problem.severity}: {GivewayError(problem.message, where=place, found=problem.found, hint=problem.hint)}"

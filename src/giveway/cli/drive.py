@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from giveway.cli.command import ON_ENGINE, Call, command, group
 from giveway.cli.drive_serve import serve
-from giveway.cli.envelope import Done, table_rows
-from giveway.cli.options import Opt
+from giveway.cli.envelope import Done
+from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
 from giveway.cli.tables import listing
 from giveway.core.errors import EmptySelectionError, UsageError
@@ -21,7 +21,6 @@ Folder = Annotated[Path, "Folder that holds the recordings."]
 Sites = Annotated[Sequence[str], "Only sites whose name contains this; repeatable."]
 Dataset = Annotated[str, "Registered adapter of the recordings."]
 Variant = Annotated[str, "Variant of the challenge metric: default, as_coded, as_documented."]
-Format = Literal["text", "markdown", "latex", "csv", "html"]
 
 
 @command(app)
@@ -169,16 +168,17 @@ def run(
 
 def _driven(call: Call, results: Any) -> Done:
     """Leaderboard and failed cases of a run."""
-    from giveway.drive.section import summary_of
+    from giveway.drive.section import leaderboard, summary_of
 
     document = summary_of(results.place)
-    done = call.ran(results, results.table(), f"watch one: giveway drive replay {results.place}", **document)
+    watch = f"watch one: giveway drive replay {results.place}"
+    done = call.ran(results, watch, table=leaderboard(document), **document)
     failed = [
         {"cell": f"{row['name']} {case}", "error": "", "message": reason}
         for row in document["predictors"]
         for case, reason in row["failed_cases"].items()
     ]
-    return Done(result={**done.result, "table": table_rows(results.table())}, text=done.text, failures=failed)
+    return replace(done, failures=failed)
 
 
 @command(app)
@@ -187,24 +187,13 @@ def table(
     store: Annotated[Path, "Folder of giveway drive run."],
     name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
     *,
-    format: Format = "text",
+    format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print the scores of all predictors beside the recorded drivers."""
-    return print_table(store, "drive", name, format, out)
-
-
-def print_table(store: Path, kind: str, name: str, format: str, out: Path | None, **choices: Any) -> Done:
-    """A table of a store in a format, printed or written to a file."""
-    from giveway.core.files import write_text
     from giveway.reports.results import Results
 
-    made = Results.open(store, kind=kind).table(name, **choices)
-    text = getattr(made, format)()
-    if out is not None:
-        write_text(out, text)
-        text = f"table written to {out}"
-    return Done(result={"out": out, "table": table_rows(made)}, text=text)
+    return call.table(Results.open(store, kind="drive").table(name), format, out)
 
 
 @command(app)

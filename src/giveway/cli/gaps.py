@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from giveway.cli.command import RUNS, Call, command, group
-from giveway.cli.envelope import Done, table_rows
-from giveway.cli.options import Opt
+from giveway.cli.envelope import Done
+from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, pairs_from, settings_from
 from giveway.cli.tables import listing
 from giveway.core.errors import MissingDependencyError, UnknownNameError, UsageError
@@ -21,7 +21,6 @@ TimeFilter = Annotated[str | None, "Only this prediction time: initial, constant
 Profile = Annotated[str | None, "Needed if the store holds several."]
 Only = Annotated[Sequence[str], "Only these; repeatable."]
 Rules = Annotated[Sequence[str], "ddof=0|1 or critical_bound=NUMBER instead of those of the run; repeatable."]
-Format = Literal["text", "markdown", "latex", "csv", "html"]
 
 
 @command(app)
@@ -151,11 +150,10 @@ def table(
     predictor: Only = (),
     dataset: Only = (),
     settings: Rules = (),
-    format: Format = "text",
+    format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print mean, deviation and significance in the layout of the papers."""
-    from giveway.core.files import write_text
     from giveway.reports.tables import PAPER_TABLES
 
     if paper is not None and paper.upper() not in PAPER_TABLES:
@@ -170,13 +168,8 @@ def table(
         datasets=list(dataset),
         changes=settings_from(settings, _switches()),
     )
-    text = getattr(made, format)()
-    if out is not None:
-        write_text(out, text)
-        text = f"table written to {out}"
-    origins = list(getattr(made, "origins", ()))
-    facts = {name: getattr(made, name) for name in ("title", "caption", "banner")}
-    return Done(result={**facts, "origin": origins, "out": out, "table": table_rows(made)}, text=text)
+    facts = {name: getattr(made, name) for name in ("title", "caption", "banner", "origins")}
+    return call.table(made, format, out, **facts)
 
 
 @command(app, needs=("plot",))

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from giveway.cli.command import ON_ENGINE, Call, command, group
-from giveway.cli.drive import Format, print_table
 from giveway.cli.envelope import Done, failed_cells
 from giveway.cli.generate_bench import bench
-from giveway.cli.options import Opt
+from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
 
 if TYPE_CHECKING:
@@ -272,12 +271,14 @@ def table(
     *,
     realism: Annotated[bool, "Also compare the motion of the cars with recorded ones."] = False,
     data: Annotated[Path | None, "Recordings to compare with; synthetic ones are made without it."] = None,
-    format: Format = "text",
+    format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print violation, fault and avoidability rates, and diversity."""
+    from giveway.reports.results import Results
+
     choices = {"realism": realism, "recorded": data} if name == "measures" else {}
-    return print_table(store, "generate", name, format, out, **choices)
+    return call.table(Results.open(store, kind="generate").table(name, **choices), format, out)
 
 
 @command(app)

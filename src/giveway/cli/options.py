@@ -14,6 +14,7 @@ from typing import Literal
 
 Rerun = Literal["missing", "failed", "all"]
 Engine = Literal["local", "dask"]
+TableFormat = Literal["text", "markdown", "latex", "csv", "html"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,18 +320,20 @@ def agree(
         "interval": None if first is None else [first.low, first.high],
         "interval_label": None if first is None else f"{first.label} ({first.how})",
     }
-    ends = "" if first is None else "not defined" if isnan(first.low) else f"{first.low:.4f} to {first.high:.4f}"
+    notes = ["not for reporting: the kappa as printed counts every rater as agreeing with himself"]
+    if first is not None:
+        ends = "not defined" if isnan(first.low) else f"{first.low:.4f} to {first.high:.4f}"
+        notes.insert(0, f"{first.level:.0%} interval {first.label}: {ends} ({first.how})")
     rows = [
         (f"weighted Fleiss kappa, corrected ({weights} weights)", found.kappa_corrected),
-        *([] if first is None else [(f"  {first.level:.0%} interval {first.label} ({first.how})", ends)]),
-        ("the same as printed (self-pairs), not for reporting", found.kappa_as_printed),
+        ("the same as printed (self-pairs)", found.kappa_as_printed),
         ("Gwet's AC2", found.ac2),
         ("Krippendorff's alpha", found.alpha),
         ("agreement observed", found.observed),
         ("agreement by chance", found.expected),
     ]
     who = "" if found.num_raters is None else f", {found.num_raters} raters"
-    note = (
+    notes.append(
         f"footnote: Landis and Koch would say {found.band!r} (bands as printed, two decimals); "
         "agreement is not evidence of realism"
     )
@@ -339,7 +341,7 @@ def agree(
         result={**{name: getattr(found, name) for name in names}, **interval, "seed": seed},
         text=[
             f"{found.num_clips} clips{who}, {found.num_ratings} ratings, {len(found.categories)} categories",
-            listing("Agreement", ("measure", "value"), rows, notes=[note], form=".4f"),
+            listing("Agreement", ("measure", "value"), rows, notes=notes, form=".4f"),
         ],
     )
 

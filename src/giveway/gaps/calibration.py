@@ -61,9 +61,7 @@ class Calibration:
         recipe = recipe_for(model, profile, training)
         place = dataset if recipe.info.uses == "2d" else ""
         settings = dict(training) if isinstance(recipe, Tunable) else {}
-        key = content_key(
-            {"model": model, "profile": profile.model_dump(mode="json"), "place": place, "training": settings}
-        )
+        key = content_key({"model": model, "profile": profile.model_dump(), "place": place, "training": settings})
         if key not in self._known:
             self._say(f"timing {model}{f' on {dataset}' if place else ''}")
             self.num_timed += 1
