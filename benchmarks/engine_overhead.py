@@ -67,7 +67,7 @@ def plain_loop(count: int, root: Path) -> float:
     store = Store(root, create=True)
     began = time.perf_counter()
     for cell in cells(count):
-        result = nothing(cell, Context(artifacts=store.artifacts, machine={}))
+        result = nothing(cell, Context(artifacts=store.artifacts, machine={}, scratch_root=root))
         store.write_encoded(cell.key, encode_result(cell, result), flush=False)
     return 1000 * (time.perf_counter() - began) / count
 

@@ -26,7 +26,7 @@ import giveway.data.store as store_module
 from giveway.core.checked import Sealed
 from giveway.data.convert import convert
 from giveway.data.stored import STORED
-from giveway.experiments import SerialExecutor, Store
+from giveway.experiments import SerialExecutor, Store, run
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import preset
 from giveway.synth.protocol import synthesize

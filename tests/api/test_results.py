@@ -170,7 +170,7 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
     (tmp_path / "store.json").write_text('{"format": 99, "written_by": "giveway 9"}', encoding="utf-8")
     with pytest.raises(StoreError, match="newer version"):
         gw.Results.open(tmp_path)
-    (tmp_path / "store.json").write_text('{"format": 1, "written_by": "giveway 0.1.0"}', encoding="utf-8")
+    (tmp_path / "store.json").write_text('{"format": 2, "written_by": "giveway 0.1.0"}', encoding="utf-8")
     with pytest.raises(StoreError, match="the store is empty"):
         gw.Results.open(tmp_path)
     with pytest.raises(EmptySelectionError, match="no results of kind 'drive'"):

@@ -124,14 +124,15 @@ def test_a_limit_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that was given back after the look does not turn a reason into another one."""
     used = iter([900.0])
     monkeypatch.setattr("giveway.experiments.worker_process.resident_mb", lambda pid: next(used, 10.0))
-    lane = WorkerProcess(limits=Limits(memory_mb=100.0))
-    lane.start(Job(cell=Cell(kind="t", params={"mood": "slow"}), experiment=SOMETIMES, store=None, machine={}))
+    worker = WorkerProcess(limits=Limits(memory_mb=100.0))
+    cell = Cell(kind="t", params={"mood": "slow"})
+    worker.start(Job(cells=(cell,), todo=frozenset({cell.key}), experiment=SOMETIMES, store=None))
     excess = None
     while excess is None:
-        excess = lane.excess()
-    outcome = lane.settle(excess)
+        excess = worker.excess()
+    (outcome,) = worker.settle(excess)
     assert outcome.failure is not None
-    assert (outcome.failure.error, lane.future) == ("MemoryLimit", None)
+    assert (outcome.failure.error, worker.future) == ("MemoryLimit", None)
 
 
 def test_a_cell_over_its_time_limit_is_ended_and_marked(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from giveway.core.errors import ConfigError, DiskFullError, StoreError, UsageError
+from giveway.core.errors import ConfigError, DiskFullError, StoreError, UnknownNameError, UsageError
 from giveway.experiments import (
     Cell,
     LineProgress,
@@ -19,7 +19,7 @@ from giveway.experiments import (
     compute,
     status,
 )
-from giveway.experiments.engine import Control, Job
+from giveway.experiments.engine import Control
 from giveway.experiments.evaluation import work
 
 Cells = Callable[..., list[Cell]]
@@ -112,7 +112,7 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(
 
 def test_failed_cells_are_tried_again_only_on_request(tmp_path: Path) -> None:
     todo = [Cell(kind="t", params={"mood": "repairable"})]
-    options = {"experiment": SOMETIMES, "store": tmp_path / "R", "settings": {"folder": str(tmp_path)}}
+    options = {"experiment": SOMETIMES, "store": tmp_path / "R", "machine": {"folder": str(tmp_path)}}
     assert compute(todo, engine=SerialExecutor(), **options).failed == 1
     (tmp_path / "repaired").touch()
     assert compute(todo, engine=SerialExecutor(), **options).failed == 1
@@ -144,9 +144,11 @@ def test_provenance_is_kept_beside_the_results_and_not_in_them(tmp_path: Path, c
 
 
 def test_a_wrong_path_to_the_evaluation_is_one_error_before_anything_runs(tmp_path: Path, cells: Cells) -> None:
-    for path in ("no_such_module:f", "run_evaluations:no_such_function", "nonsense"):
+    for path in ("no_such_module:f", "run_evaluations:no_such_function"):
         with pytest.raises(ConfigError, match="cannot import"):
             compute(cells(1), experiment=path, store=tmp_path / "R")
+    with pytest.raises(UnknownNameError, match="nonsense"):
+        compute(cells(1), experiment="nonsense", store=tmp_path / "R")
     assert not (tmp_path / "R").exists()
 
 
@@ -192,14 +194,13 @@ def test_a_worker_without_a_store_sends_its_result_back(tmp_path: Path, cells: C
     class Remote:
         name, num_workers = "remote", 1
 
-        def compute(self, jobs: object, control: Control) -> object:
+        def run(self, jobs: object, control: Control) -> object:
             for job in jobs:  # type: ignore[attr-defined]
-                yield work(replace(job, store=None))
+                yield from work(replace(job, store=None))
 
     compute(cells(3), experiment=DRAW, store=tmp_path / "far", engine=Remote())  # type: ignore[arg-type]
     compute(cells(3), experiment=DRAW, store=tmp_path / "near", engine=SerialExecutor())
     assert contents(tmp_path / "far") == contents(tmp_path / "near")
-    assert isinstance(Job(cell=cells(1)[0], experiment=DRAW, store=None), Job)
 
 
 def test_no_cell_starts_after_the_hours_are_over(tmp_path: Path, cells: Cells) -> None:
@@ -235,10 +236,10 @@ def test_a_result_that_found_no_room_is_not_counted_as_safe(
     tmp_path: Path, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Remote(SerialExecutor):
-        def compute(self, jobs: object, control: Control) -> object:
+        def run(self, jobs: object, control: Control) -> object:
             for job in jobs:  # type: ignore[attr-defined]
                 if not control.draining:
-                    yield work(replace(job, store=None))
+                    yield from work(replace(job, store=None))
 
     write, written = Store.write_encoded, []
 

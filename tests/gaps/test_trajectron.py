@@ -151,12 +151,12 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
         patch.setattr(predictor, "spoken", lambda tell: stop)
         with pytest.raises(Killed):
             compute(tmp_path / "killed", lgap_root, **one)
-    assert list((tmp_path / "killed" / "artifacts" / "unfinished").glob("*/trajectron.json"))
+    assert list((tmp_path / "killed" / "scratch").glob("*/*/trajectron.json"))
     epochs: list[int] = []
     monkeypatch.setattr(predictor, "spoken", lambda tell: lambda report, total: epochs.append(report.epoch))
     store, _ = compute(tmp_path / "killed", lgap_root, **one)
     assert epochs[0] == 3
-    assert not list((store.root / "artifacts" / "unfinished").iterdir())
+    assert not list((store.root / "scratch").iterdir())
     keys = [collect(s)["key"][0] for s in (whole, store)]
     assert whole.read(keys[0]) == store.read(keys[1])
 
@@ -164,11 +164,12 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
 def test_lines_of_workers_reach_whoever_watches(tmp_path):
     import time
 
-    from giveway.experiments.messages import Teller, listening
+    from giveway.experiments import Control
+    from giveway.experiments.messages import Messenger, listening
 
     listener = Listener()
-    with listening(tmp_path, listener):
-        Teller(tmp_path)("epoch 1/3, loss 2.00")
+    with listening(tmp_path, listener, Control()):
+        Messenger(tmp_path)("epoch 1/3, loss 2.00")
         deadline = time.monotonic() + 20
         while not listener.heard and time.monotonic() < deadline:
             time.sleep(0.05)

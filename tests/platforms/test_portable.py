@@ -31,7 +31,19 @@ ALLOWED = {
     ("testing/postgres.py", "import pwd"),  # a server for tests, Unix sockets only; not at import
     ("experiments/provenance.py", "/proc/cpuinfo"),  # falls back to the name of the architecture
 }
-PACKAGES = ("core", "data", "runs", "gaps", "drive", "sim", "planning", "metrics", "models")
+PACKAGES = [
+    "core",
+    "roads",
+    "data",
+    "synth",
+    "experiments",
+    "gaps",
+    "drive",
+    "sim",
+    "planning",
+    "metrics",
+    "predictors",
+]
 NEED_TORCH = ("giveway.predictors.trajectron", "giveway.predictors.torch_")
 
 

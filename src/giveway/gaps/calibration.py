@@ -29,7 +29,7 @@ from giveway.experiments.provenance import machine, source_digest
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, Profile
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.recipes import recipe_for, switches_read
 from giveway.gaps.sources import Source, scenes_of
 from giveway.predictors.protocol import Costed, FitCost, GapPredictor, Tunable
 from giveway.synth.protocol import synthesize
@@ -61,7 +61,9 @@ class Calibration:
         recipe = recipe_for(model, profile, training)
         place = dataset if recipe.info.uses == "2d" else ""
         settings = dict(training) if isinstance(recipe, Tunable) else {}
-        key = content_key({"model": model, "profile": profile.model_dump(), "place": place, "training": settings})
+        read = switches_read(model)
+        switches = {name: value for name, value in profile.model_dump().items() if name in read and value is not None}
+        key = content_key({"model": model, "switches": switches, "place": place, "training": settings})
         if key not in self._known:
             self._say(f"timing {model}{f' on {dataset}' if place else ''}")
             self.num_timed += 1
