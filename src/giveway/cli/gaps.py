@@ -185,7 +185,7 @@ def figure(
     t0: TimeFilter = None,
 ) -> Done:
     """Draw splits, learning curves or calibration of a benchmark run."""
-    from giveway.gaps.learning import cells_of_one_profile, learning_table, trained_cells, write_learning_curves
+    from giveway.gaps.trainings import cells_of_one_profile, learning_table, trained_cells, write_learning_curves
     from giveway.reports.figures import save_figure
 
     results = _results(call, store)

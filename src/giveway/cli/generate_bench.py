@@ -68,11 +68,14 @@ def _order(
     methods: Sequence[Method], folder: Path, env_steps: int, seeds: int, worlds: int, settings: Sequence[str]
 ) -> TrainingOrder:
     """How to train; whatever is wrong with it is said before the first training."""
+    from giveway.experiments.specs import validated
     from giveway.generate.environment.arrays import RewardWeights
     from giveway.generate.evaluation.trainings import TrainingOrder
     from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.train import TrainingSpec
 
     parts = settings_from(settings, (), {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields})
+    validated(TrainingSpec, parts, where="--set")
     order = TrainingOrder(
         folder=folder,
         steps=env_steps,

@@ -87,11 +87,11 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (["--train-set", "gama=1"], "unknown learning setting 'gama'"),
+        (["--train-set", "gama=1"], "unknown setting 'learning.gama'"),
         (["--train-set", "gamma"], "NAME=VALUE"),
         (["--train-set", "gamma=7"], "--train-set gamma"),
-        (["--train-weight", "fun=1"], "unknown weight of the reward 'fun'"),
-        (["--train-weight", "terminal_scale=much"], "--train-weight terminal_scale"),
+        (["--train-weight", "fun=1"], "unknown setting 'weights.fun'"),
+        (["--train-weight", "terminal_scale=much"], "weights.terminal_scale"),
     ],
 )
 def test_nonsense_is_said_before_the_first_training(capsys, tmp_path: Path, option: list[str], words: str) -> None:
