@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -48,6 +49,35 @@ def test_one_process_many_processes_and_dask_write_the_same_bytes(
     assert len(contents(tmp_path / "one")) == 48
     again = compute(cells(24), experiment=DRAW, store=tmp_path / "dask", engine=engine(cluster))
     assert (again.done, again.skipped) == (0, 24)
+
+
+GROUP = [Cell(kind="t", params={"n": n}, group="g") for n in range(12)]
+CHAINS = [Cell(kind="t", params={"n": n, "seed": s}, chain=f"c{s}") for s in range(2) for n in range(6)]
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    files = [p for folder in ("cells", "attachments") for p in sorted((root / folder).rglob("*")) if p.is_file()]
+    return {p.relative_to(root).as_posix(): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("experiment", "todo"), [("SQUARES", GROUP), ("SUMS", CHAINS)])
+def test_batches_and_chains_on_dask_write_the_same_bytes_with_and_without_shared_storage(
+    cluster: LoopbackCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    experiment: str,
+    todo: list[Cell],
+    shared: bool,
+) -> None:
+    options = {"experiment": f"contract_experiments:{experiment}", "machine": {"folder": str(tmp_path)}}
+    compute(todo, store=tmp_path / "here", engine=SerialExecutor(), **options)
+    if not shared:
+        monkeypatch.setattr("giveway.experiments.dask_engine._probe", lambda store: contextlib.nullcontext((None, "")))
+    for limit in (4, 4, None):  # finished cells of a chain are sent along to workers that cannot read them
+        compute(todo, store=tmp_path / "there", engine=engine(cluster), limit=limit, **options)
+    assert everything(tmp_path / "there") == everything(tmp_path / "here")
+    assert len(everything(tmp_path / "here")) >= 12
 
 
 @pytest.mark.slow
