@@ -89,7 +89,7 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
     [
         (["--train-set", "gama=1"], "unknown setting 'learning.gama'"),
         (["--train-set", "gamma"], "NAME=VALUE"),
-        (["--train-set", "gamma=7"], "--train-set gamma"),
+        (["--train-set", "gamma=7"], "--set gamma"),
         (["--train-weight", "fun=1"], "unknown setting 'weights.fun'"),
         (["--train-weight", "terminal_scale=much"], "weights.terminal_scale"),
     ],

@@ -44,7 +44,7 @@ class TrainingOrder:
             UnknownNameError: a setting that does not exist.
             ConfigError: a value out of range.
         """
-        return LearningConfig.of({**self.learning, **method.learning}, where="--train-set")
+        return LearningConfig.of({**self.learning, **method.learning}, where="--set")
 
     def world(self, method: Method, settings: WorldSettings, *, ego: str) -> WorldSettings:
         """In which a method is trained, from the worlds of the comparison."""
