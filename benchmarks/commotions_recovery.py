@@ -1,6 +1,6 @@
 """Parameter recovery: simulate decisions with a known θ, fit, compare. Prints JSON.
 
-Every replicate has its own encounters and its own noise. See ``giveway.predictors.commotions.fitting.recovery``.
+Every replicate has its own encounters and its own noise. See ``commotions_replicates``.
 
     python benchmarks/commotions_recovery.py                    # every parameter alone, the others known
     python benchmarks/commotions_recovery.py --together         # all 14 at once
@@ -17,16 +17,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from commotions_fit import TYPICAL
+from commotions_replicates import NOISE_PARAMETERS, Replicate, replicate, replicate_alone, summarize
 
 from giveway.predictors.commotions import Configuration, Switches
 from giveway.predictors.commotions.fitting.fit import FitOptions
-from giveway.predictors.commotions.fitting.recovery import (
-    NOISE_PARAMETERS,
-    Replicate,
-    replicate,
-    replicate_alone,
-    summarize,
-)
 from giveway.predictors.commotions.fitting.search import Budget
 from giveway.testing.encounters import random_encounters
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.conversions import paths_to_time
-from giveway.core.predictions import PathSet
+from giveway.core.predictions import Trajectories
 from giveway.gaps.raw import circle_boundary
 
 DT_S, NUM_PATHS, STEPS, RADIUS_M = 0.2, 100, 20, 14.5
@@ -33,12 +33,12 @@ def plain_module():
     return module
 
 
-def approaching(num: int) -> PathSet:
+def approaching(num: int) -> Trajectories:
     rng = np.random.default_rng(0)
     speed = rng.uniform(0, 9, size=(num, NUM_PATHS, 1))
     t = np.arange(1, STEPS + 1) * DT_S
     x = 26.0 - speed * t + rng.normal(0, 0.1, size=(num, NUM_PATHS, STEPS))
-    return PathSet(xy=np.stack([x, np.ones_like(x)], axis=-1), dt_s=DT_S)
+    return Trajectories(xy=np.stack([x, np.ones_like(x)], axis=-1), dt_s=DT_S)
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:

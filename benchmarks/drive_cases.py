@@ -15,7 +15,7 @@ import time
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.scoring import score_log
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 
 
 def main() -> None:

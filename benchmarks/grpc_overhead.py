@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.histories import MotionInputs
+from giveway.core.predictions import Prediction
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import drive_cases
-from giveway.predictors.motion import MotionInputs, MotionPrediction, make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.remote import RemotePredictor
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
@@ -39,10 +41,10 @@ class Timed:
         self.cpu_s = 0.0
         self.predictions = 0
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: Any) -> Prediction:
         """Asks the other one."""
         wall, cpu = time.perf_counter(), time.process_time()
-        answer = self.inner.predict(inputs)
+        answer = self.inner.predict(inputs, rng)
         self.cpu_s += time.process_time() - cpu
         self.wall_ms.append(1000 * (time.perf_counter() - wall) / inputs.num_requests)
         self.predictions += inputs.num_requests
@@ -136,9 +138,7 @@ def main() -> None:
     }
     empty = {"two_empty_calls_ms": empty_ms(EMPTY_CALLS), "empty_stream_round_trip_ms": empty_ms(EMPTY_STREAM)}
     start = _children_s()
-    subprocess.run(
-        [sys.executable, "-c", "import giveway.serve.rpc.client, giveway.predictors.motion.simple"], check=True
-    )
+    subprocess.run([sys.executable, "-c", "import giveway.serve.rpc.client, giveway.predictors.simple"], check=True)
     start = _children_s() - start
     for _ in range(options.repeat):
         runs = {

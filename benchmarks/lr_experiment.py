@@ -21,7 +21,7 @@ from giveway.gaps.prediction_time import CHOICES
 from giveway.gaps.profile import CLEAN
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
-from giveway.predictors import MODELS
+from giveway.predictors import PREDICTORS
 from giveway.testing.crossing import crossing_found
 
 
@@ -38,7 +38,7 @@ def experiment(num_gaps: int, num_input: int) -> dict[str, object]:
                 train, test = samples.take(division.train), samples.take(division.test)
                 for model in ("LR_1D", "LR_2D"):
                     rng = np.random.default_rng(0)
-                    prediction = MODELS.get(model).fit(train, rng).predict(test.inputs, rng)
+                    prediction = PREDICTORS.get(model).fit(train, rng).predict(test.inputs, rng)
                     METRICS.get("auc")(test.truth, prediction)
                     fits += 1
     return {"n_input": num_input, "samples": counts, "fits": fits, "cpu_s": round(time.process_time() - began, 2)}

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from giveway.predictors.motion.acceptance import accept
-from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
+from giveway.core.histories import constant_velocity_states
+from giveway.core.predictions import Trajectories
+from giveway.predictors.acceptance import accept
 from giveway.sim.cases import Car, Case, Role
 from giveway.sim.prepare import PreparedCase, prepare
 from giveway.sim.simulation import Simulation
@@ -56,7 +57,7 @@ def drive(simulation: Simulation) -> int:
     while not simulation.done:
         inputs = simulation.requests()
         states = constant_velocity_states(inputs.history)[:, None]
-        simulation.step(accept(MotionPrediction(states=states, probability=np.ones((len(states), 1))), inputs))
+        simulation.step(accept(Trajectories.of_states(states, np.ones((len(states), 1))), inputs))
     return int(simulation.fixed.num_agents.sum()) * STEPS
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from giveway.components import register
     from giveway.core.errors import GivewayError
     from giveway.core.lanes import LaneMap
+    from giveway.core.predictions import Prediction
     from giveway.core.samples import GapSamples
     from giveway.core.scene import Scene
     from giveway.core.tracks import AgentKind, Tracks
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from giveway.generate.run import find_failures
     from giveway.generate.train import train_traffic
     from giveway.planning.base import Planner
+    from giveway.predictors.base import Predictor
     from giveway.reports.results import Results
     from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
     from giveway.sim.case_sets import CaseSet
@@ -62,6 +64,8 @@ __all__ = [
     "LocalEngine",
     "OpenDataset",
     "Planner",
+    "Prediction",
+    "Predictor",
     "Results",
     "Scene",
     "Tracks",
@@ -87,6 +91,7 @@ _HOMES = {
     "components": ("register",),
     "core.errors": ("GivewayError",),
     "core.lanes": ("LaneMap",),
+    "core.predictions": ("Prediction",),
     "core.samples": ("GapSamples",),
     "core.scene": ("Scene",),
     "core.tracks": ("AgentKind", "Tracks"),
@@ -97,6 +102,7 @@ _HOMES = {
     "generate.run": ("find_failures",),
     "generate.train": ("train_traffic",),
     "planning.base": ("Planner",),
+    "predictors.base": ("Predictor",),
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),

@@ -206,7 +206,7 @@ def test_a_wrong_call_gets_a_sentence(wrong, error: type[gw.GivewayError], says:
 
 
 def test_an_engine_with_processes_needs_names(tmp_path: Path) -> None:
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
 
     mine = make_predictor("echo")
     with pytest.raises(UsageError, match="cannot be given a predictor as an object"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, UsageError
+from giveway.core.predictions import Trajectories
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
 from giveway.drive.results import compare, open_against_closed_loop, summarize
@@ -16,8 +17,8 @@ from giveway.metrics.driving_challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, 
 from giveway.planning import make_planner
 from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
 from giveway.planning.protocol import Plan
-from giveway.predictors.motion import make_predictor
-from giveway.predictors.motion.protocol import MotionPrediction, TrajectoryPredictorInfo
+from giveway.predictors import make_predictor
+from giveway.predictors.protocol import PredictorInfo
 from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -139,19 +140,19 @@ def test_other_planners_called_from_python_drive_like_the_built_in_ones(name):
 class Moody:
     """Fails for some cars in one of several ways."""
 
-    info = TrajectoryPredictorInfo(name="moody", title="moody")
+    info = PredictorInfo(name="moody", title="moody")
 
     def __init__(self, mood):
         self.mood = mood
 
-    def predict(self, inputs):
-        answer = make_predictor("constant_velocity").predict(inputs)
+    def predict(self, inputs, rng):
+        answer = make_predictor("constant_velocity").predict(inputs, rng)
         if self.mood == "nan":
-            answer.states[:, :, 3] = np.nan
+            answer.xy[:, :, 3] = np.nan
         if self.mood == "raise" and "bad" in inputs.case_ids:
             raise RuntimeError("out of memory")
         if self.mood == "short":
-            return MotionPrediction(states=answer.states[:, :, :29], probability=answer.probability)
+            return Trajectories(xy=answer.xy[:, :, :29], dt_s=0.1)
         return answer
 
 
@@ -166,11 +167,11 @@ def test_unusable_predictions_are_replaced_counted_and_logged():
 @pytest.mark.parametrize("number", [1e308, -1e308, 1e20, float("inf"), float("nan")])
 def test_enormous_predictions_in_process_are_replaced_and_never_hang_the_planner(number):
     class Enormous:
-        info = TrajectoryPredictorInfo(name="enormous", title="enormous")
+        info = PredictorInfo(name="enormous", title="enormous")
 
-        def predict(self, inputs):
+        def predict(self, inputs, rng):
             states = np.full((inputs.num_requests, 2, 30, 5), number)
-            return MotionPrediction(states=states, probability=np.full((inputs.num_requests, 2), 0.5))
+            return Trajectories.of_states(states, np.full((inputs.num_requests, 2), 0.5))
 
     (drive,) = drive_cases([crossing_case(seconds=1.0)], SOURCE, predictor=Enormous())
     assert isinstance(drive, Drive)

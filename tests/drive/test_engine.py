@@ -13,7 +13,7 @@ from giveway.drive.engine import DriveOrder, drive_on
 from giveway.drive.runs import run_predictor
 from giveway.experiments import SerialExecutor
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 
 
 def files_of(root: Path) -> dict[str, bytes]:

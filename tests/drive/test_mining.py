@@ -14,7 +14,7 @@ from giveway.drive.gallery import write_gallery
 from giveway.drive.mining import MiningRules, mine_scene, who_yields
 from giveway.drive.rings import ring_lanes
 from giveway.drive.scenes import GivenScenes
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.cases import Role
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 

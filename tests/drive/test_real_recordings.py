@@ -11,7 +11,7 @@ from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.mining import MiningRules, mine_scene
 from giveway.drive.scenes import RecordedScenes
 from giveway.drive.scoring import score_log
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 
 pytestmark = pytest.mark.data
 

@@ -18,7 +18,7 @@ from giveway.drive.scenes import GivenScenes
 from giveway.drive.scoring import challenge_inputs, score_log
 from giveway.metrics.driving_challenge import AS_CODED, challenge_terms
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare, with_drivers

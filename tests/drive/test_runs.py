@@ -19,8 +19,8 @@ from giveway.drive.section import leaderboard
 from giveway.drive.stored import stored_runs
 from giveway.experiments import SerialExecutor
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
-from giveway.predictors.motion.protocol import TrajectoryPredictorInfo
+from giveway.predictors import make_predictor
+from giveway.predictors.protocol import PredictorInfo
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
@@ -31,13 +31,13 @@ class Fragile:
     """Constant velocity that raises in some cases."""
 
     def __init__(self, *bad: str, name: str = "fragile") -> None:
-        self.info = TrajectoryPredictorInfo(name=name, title=name)
+        self.info = PredictorInfo(name=name, title=name)
         self.bad = set(bad)
 
-    def predict(self, inputs: Any) -> Any:
+    def predict(self, inputs: Any, rng: Any) -> Any:
         if self.bad & set(inputs.case_ids):
             raise RuntimeError("out of memory")
-        return make_predictor("constant_velocity").predict(inputs)
+        return make_predictor("constant_velocity").predict(inputs, rng)
 
 
 def drive(out: Path, *bad: str, cases: Any = CASES, planner: str = "default", **options: Any) -> Any:
@@ -139,11 +139,11 @@ def test_a_case_that_failed_on_an_engine_is_not_driven_again_without_its_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "stuck.py").write_text(
-        "from giveway.predictors.motion.protocol import TrajectoryPredictorInfo\n"
+        "from giveway.predictors.protocol import PredictorInfo\n"
         "calls = []\n"
         "class Stuck:\n"
-        "    info = TrajectoryPredictorInfo(name='stuck', title='stuck')\n"
-        "    def predict(self, inputs):\n"
+        "    info = PredictorInfo(name='stuck', title='stuck')\n"
+        "    def predict(self, inputs, rng):\n"
         "        calls.append(tuple(inputs.case_ids))\n"
         "        raise RuntimeError('took too long')\n"
     )

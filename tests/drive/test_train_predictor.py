@@ -12,7 +12,7 @@ from giveway.cli.main import app
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.data import DATASETS
 from giveway.drive.training import TrainingRules, train_on_scenes, windows_of
-from giveway.predictors.motion.windows import TrainingOptions
+from giveway.predictors.windows import TrainingOptions
 from giveway.synth.protocol import synthesize
 
 
@@ -42,7 +42,7 @@ def test_a_trained_trajectron_drives(recordings, tmp_path):
     drive = invoke("run", "-p", f"trajectron:{file}", "--max-cases", "1", "--out", str(tmp_path / "R"), "--json")
     assert drive.exit_code == 0
     row = json.loads(drive.stdout[drive.stdout.index("{") :])["result"]["predictors"][0]
-    assert row["name"] == "Trajectron++"
+    assert row["name"] == "T++"
     assert row["fallbacks"] == 0
 
 

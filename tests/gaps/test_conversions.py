@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from giveway.core.conversions import acceptance_times, paths_to_time, to_paths, to_probability, to_time
-from giveway.core.predictions import PathSet, Probability, TimeDistribution
+from giveway.core.predictions import Probability, TimeDistribution, Trajectories
 from giveway.core.seeds import stream
 from giveway.gaps.raw import circle_boundary, line_boundary
 
@@ -31,7 +31,7 @@ def falling(start, speed, steps=20):
     """Paths along -y: (n, p) starting heights and speeds to (n, p, steps, 2)."""
     t = np.arange(1, steps + 1) * DT
     y = start[..., None] - speed[..., None] * t
-    return PathSet(xy=np.stack([np.zeros_like(y), y], axis=-1), dt_s=DT)
+    return Trajectories(xy=np.stack([np.zeros_like(y), y], axis=-1), dt_s=DT)
 
 
 def test_a_straight_path_crosses_when_it_should():
@@ -55,7 +55,7 @@ def test_probability_and_deciles_equal_the_plain_reference_and_numpy(plain_conve
     xy = np.array([6.0, 0.0]) + rng.normal(-0.25, 0.5, size=(30, 50, 25, 2)).cumsum(axis=2)
     xy[rng.random(xy.shape[:3]) < 0.05] = np.nan
     xy[3:5, :, :, 0] = 50.0
-    paths = PathSet(xy=xy, dt_s=DT)
+    paths = Trajectories(xy=xy, dt_s=DT)
     boundary = line_boundary(30, (1.0, 0.0), 2.0) if shape == "line" else circle_boundary(np.full(30, 4.0))
     side = (lambda x, y: x - 2.0) if shape == "line" else (lambda x, y: (x * x + y * y) ** 0.5 - 4.0)
     ours = paths_to_time(paths, boundary)
@@ -149,8 +149,8 @@ def test_a_sample_does_not_depend_on_its_neighbors_with_derived_seeds():
     together = to_paths(prediction, going, waiting, boundary, lambda i: stream(0, "s", i))
     alone = to_paths(
         Probability(p=prediction.p[4:5]),
-        PathSet(xy=going.xy[4:5], dt_s=DT),
-        PathSet(xy=waiting.xy[4:5], dt_s=DT),
+        Trajectories(xy=going.xy[4:5], dt_s=DT),
+        Trajectories(xy=waiting.xy[4:5], dt_s=DT),
         boundary.take(slice(4, 5)),
         lambda i: stream(0, "s", 4),
     )

@@ -14,7 +14,7 @@ from giveway.gaps.plan import PUBLISHED
 from giveway.gaps.presets import preset
 from giveway.gaps.sources import Source
 from giveway.predictors.protocol import FitCost
-from giveway.predictors.trajectron.predictor import Trajectron
+from giveway.predictors.trajectron.recipe import Trajectron
 
 
 def published_cells(*names: str, profile: str = "clean"):

@@ -17,7 +17,7 @@ from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
-from giveway.predictors import MODELS
+from giveway.predictors import PREDICTORS
 from giveway.predictors.protocol import PredictorInfo
 from giveway.reports.compare import compare_models
 
@@ -136,9 +136,18 @@ class Broken:
 )
 def test_a_broken_plug_in_fails_its_own_cells_and_no_others(kind, message, lgap_root, tmp_path):
     name = f"broken_{kind}"
-    if name not in MODELS:
-        MODELS.register(
-            name, Broken(info=PredictorInfo(name=name, title=name, output=OutputKind.PROBABILITY, uses="1d"))
+    if name not in PREDICTORS:
+        PREDICTORS.register(
+            name,
+            Broken(
+                info=PredictorInfo(
+                    name=name,
+                    title=name,
+                    gives=OutputKind.PROBABILITY,
+                    reads=frozenset({"distances"}),
+                    takes=frozenset({"gaps"}),
+                )
+            ),
         )
     store, summary = compute(small(models=["LR_1D", name], splits={"random": 1}), tmp_path / "store", lgap_root)
     assert (summary.done, summary.failed) == (1, 1)

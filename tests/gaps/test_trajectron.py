@@ -16,8 +16,8 @@ from giveway.experiments.progress import SilentProgress
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.spec import spec_from
 from giveway.gaps.splits import SPLITS
-from giveway.predictors import MODELS
-from giveway.predictors.trajectron import predictor
+from giveway.predictors import PREDICTORS
+from giveway.predictors.trajectron import predictor, recipe
 from giveway.predictors.trajectron.config import SMALL
 
 TINY = "TPP_tiny_for_tests"
@@ -35,9 +35,9 @@ SPEC = {
 
 @pytest.fixture(scope="module", autouse=True)
 def tiny():
-    if TINY not in MODELS:
+    if TINY not in PREDICTORS:
         config = replace(SMALL, updates=3, num_modes=3, decoder_size=8, batch_size=10, validation_share=0.2)
-        MODELS.register(TINY, predictor.Trajectron(name=TINY, config=config))
+        PREDICTORS.register(TINY, recipe.Trajectron(name=TINY, config=config))
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def drives(*, whole: bool) -> Lines:
     from giveway.drive.bundled import bundled_set
     from giveway.drive.driving import Drive, drive_cases, humans
     from giveway.planning import make_planner
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
 
     cases, source = bundled_set()
     for planner in PLANNERS if whole else PLANNERS[:2]:

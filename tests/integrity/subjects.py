@@ -247,7 +247,7 @@ def drive_logs(folder: Path) -> Generator[Subject]:
     """A drive with predictions."""
     from giveway.drive.driving import drive_cases
     from giveway.drive.scenes import GivenScenes
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
     from giveway.sim.log_files import read_log, write_log
     from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
@@ -346,13 +346,13 @@ def checkpoints(folder: Path) -> Generator[Subject]:
 
     from giveway.generate.learning.policy import load_policy
     from giveway.generate.policies import shipped_file
+    from giveway.predictors.checkpoints import load_arrays, save_arrays
     from giveway.predictors.commotions.config import Configuration
     from giveway.predictors.commotions.fitting.journal import Entry, Journal
     from giveway.predictors.commotions.fitting.result import FittedParameters
     from giveway.predictors.commotions.parameters import PARAMETERS, Theta
-    from giveway.predictors.motion.gru import SHAPES, load_gru
-    from giveway.predictors.motion.gru_training import save_gru
-    from giveway.predictors.npz import load_arrays, save_arrays
+    from giveway.predictors.gru import SHAPES, GruPredictor
+    from giveway.predictors.gru_training import save_gru
 
     rng = np.random.default_rng(5)
     place = folder / "files"
@@ -389,7 +389,9 @@ def checkpoints(folder: Path) -> Generator[Subject]:
         found = entries()
         return whole if found == whole[: len(found)] else found  # a cut line is evaluated again
 
-    observe = _read_all(policy, lambda: load_gru(place / "gru.safetensors").fingerprint, arrays, parameters, journaled)
+    observe = _read_all(
+        policy, lambda: GruPredictor().load(place / "gru.safetensors").fingerprint, arrays, parameters, journaled
+    )
     yield Subject(
         name="checkpoints, policies, fitted models",
         folder=place,

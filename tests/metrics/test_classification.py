@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from giveway.core.predictions import PathSet, Probability
+from giveway.core.predictions import Probability, Trajectories
 from giveway.metrics import METRICS
 from giveway.testing.metrics import example_truth
 
@@ -74,7 +74,7 @@ def test_calibration_error_equals_the_weighted_calibration_curve(rng: np.random.
 def test_classification_of_paths_asks_for_a_conversion(rng: np.random.Generator) -> None:
     truth = example_truth(rng)
     with pytest.raises(Exception, match="needs acceptance probabilities") as caught:
-        METRICS.get("auc")(truth, PathSet(xy=np.zeros((60, 3, 12, 2)), dt_s=0.2))
+        METRICS.get("auc")(truth, Trajectories(xy=np.zeros((60, 3, 12, 2)), dt_s=0.2))
     assert type(caught.value).__name__ == "PredictionError"
 
 

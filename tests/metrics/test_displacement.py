@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import PathSet
+from giveway.core.predictions import Trajectories
 from giveway.core.samples import GapTruth
 from giveway.metrics import METRICS
 from giveway.metrics.displacement import best_share
@@ -26,7 +26,7 @@ def truth_of(*paths: list[tuple[float, float]]) -> GapTruth:
 
 def test_a_three_four_five_triangle_is_five_meters_off() -> None:
     truth = truth_of([(0, 0), (0, 0)])
-    prediction = PathSet(xy=np.array([[[[3.0, 4.0], [3.0, 4.0]], [[0.0, 0.0], [6.0, 8.0]]]]), dt_s=0.2)
+    prediction = Trajectories(xy=np.array([[[[3.0, 4.0], [3.0, 4.0]], [[0.0, 0.0], [6.0, 8.0]]]]), dt_s=0.2)
     assert METRICS.get("ade")(truth, prediction).value == 5.0
     assert METRICS.get("fde")(truth, prediction).value == 7.5
     assert METRICS.get("fde_05")(truth, prediction).value == 5.0
@@ -34,7 +34,7 @@ def test_a_three_four_five_triangle_is_five_meters_off() -> None:
 
 def test_samples_without_observed_step_are_left_out_and_not_counted() -> None:
     truth = truth_of([(0, 0)], [])
-    value = METRICS.get("ade")(truth, PathSet(xy=np.ones((2, 4, 3, 2)), dt_s=0.2))
+    value = METRICS.get("ade")(truth, Trajectories(xy=np.ones((2, 4, 3, 2)), dt_s=0.2))
     assert value.num_samples == 1
     assert value.value == pytest.approx(math.sqrt(2))
     assert value.per_sample is not None and math.isnan(value.per_sample[1])
@@ -46,14 +46,14 @@ def test_steps_after_the_observed_ones_do_not_count(rng: np.random.Generator) ->
     after = np.broadcast_to((np.arange(14) >= truth.num_observed[:, None])[:, None, :, None], xy.shape)
     forged = np.where(after, np.nan, xy)
     for name in ("ade", "ade_05", "fde", "fde_05"):
-        there, here = (METRICS.get(name)(truth, PathSet(xy=p, dt_s=0.2)) for p in (xy, forged))
+        there, here = (METRICS.get(name)(truth, Trajectories(xy=p, dt_s=0.2)) for p in (xy, forged))
         np.testing.assert_array_equal(there.per_sample, here.per_sample)
 
 
 def test_displacements_equal_the_plain_loop(rng: np.random.Generator) -> None:
     truth = example_truth(rng, 150)
     xy = rng.normal(size=(150, 40, 12, 2))
-    prediction = PathSet(xy=xy, dt_s=0.2)
+    prediction = Trajectories(xy=xy, dt_s=0.2)
     ade, fde = [], []
     for i, n in enumerate(truth.num_observed[:-1]):
         distance = [[math.dist(xy[i, p, t], truth.future_xy[i, t]) for t in range(n)] for p in range(40)]
@@ -81,8 +81,10 @@ def test_displacement_does_not_depend_on_where_north_is(rng: np.random.Generator
         future_xy=truth.future_xy @ turn.T + 30.0,
         num_observed=truth.num_observed,
     )
-    here = METRICS.get("ade")(truth, PathSet(xy=xy, dt_s=0.2)).value
-    assert METRICS.get("ade")(moved, PathSet(xy=xy @ turn.T + 30.0, dt_s=0.2)).value == pytest.approx(here, rel=1e-12)
+    here = METRICS.get("ade")(truth, Trajectories(xy=xy, dt_s=0.2)).value
+    assert METRICS.get("ade")(moved, Trajectories(xy=xy @ turn.T + 30.0, dt_s=0.2)).value == pytest.approx(
+        here, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,4 +101,4 @@ def test_paths_that_do_not_fit_are_refused(
     shape: tuple[int, ...], dt_s: float, what: str, rng: np.random.Generator
 ) -> None:
     with pytest.raises(PredictionError, match=what):
-        METRICS.get("ade")(example_truth(rng), PathSet(xy=np.zeros(shape), dt_s=dt_s))
+        METRICS.get("ade")(example_truth(rng), Trajectories(xy=np.zeros(shape), dt_s=dt_s))

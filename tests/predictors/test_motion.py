@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import PredictionError
-from giveway.predictors.constant_motion import CA, CV, continued
+from giveway.predictors.constant_motion import CONSTANT_ACCELERATION as CA
+from giveway.predictors.constant_motion import CONSTANT_VELOCITY as CV
+from giveway.predictors.constant_motion import continued
 from giveway.predictors.drift_diffusion import DDM, first_passage_cdf, first_passage_density
 from giveway.predictors.residual_paths import RESIDUAL_PATHS
 from giveway.testing.crossing import crossing_samples

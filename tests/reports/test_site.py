@@ -367,12 +367,12 @@ def test_citations_follow_what_was_used() -> None:
 
 def test_every_dataset_and_every_published_model_can_be_cited() -> None:
     from giveway.data import DATASETS
-    from giveway.predictors import MODELS
+    from giveway.predictors import PREDICTORS
 
     for component in [*(f"dataset:{n}" for n in DATASETS.names() if n not in ("generic", "store"))]:
         assert len(citations_for([component])) > 1, component
-    for name in MODELS.names():
-        if MODELS.get(name).info.references:
+    for name in PREDICTORS.names():
+        if PREDICTORS.get(name).info.references:
             assert len(citations_for([f"model:{name}"])) > 1, name
 
 

@@ -7,7 +7,7 @@ from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, drive_cases
 from giveway.planning import make_planner
 from giveway.planning.builtin import DefaultPlanner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -41,7 +41,7 @@ def test_looking_ahead_changes_nothing():
     for with_future in (False, True):
         simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=DefaultPlanner())
         while not simulation.done:
-            simulation.requests(with_future=with_future)
+            simulation.requests(("future",) if with_future else ())
             simulation.step()
         runs.append(simulation.moving)
     for one, other in zip(*runs, strict=True):

@@ -9,7 +9,7 @@ import pytest
 from giveway.core.errors import DataError, FileFormatError
 from giveway.drive.driving import drive_cases
 from giveway.drive.scenes import GivenScenes
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.log_files import logs_below, read_log, write_log
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 

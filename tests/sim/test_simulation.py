@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, PredictionError
+from giveway.core.histories import constant_velocity_states
 from giveway.core.kinematics import FEASIBLE, Bicycle, Controls, VehicleState
-from giveway.predictors.motion.acceptance import accept
-from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
+from giveway.core.predictions import Trajectories
+from giveway.predictors.acceptance import accept
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare, resample, with_drivers
@@ -18,7 +19,7 @@ from giveway.testing.drive_scenes import DrivenCar, crossing_case, crossing_scen
 
 def straight(inputs):
     states = constant_velocity_states(inputs.history)[:, None]
-    return accept(MotionPrediction(states=states, probability=np.ones((len(states), 1))), inputs)
+    return accept(Trajectories.of_states(states, np.ones((len(states), 1))), inputs)
 
 
 def run(cases, **options):
@@ -120,7 +121,7 @@ def test_history_is_ten_states_in_the_predictors_frame_and_ends_with_now(prepare
     simulation = Simulation([prepared])
     for _ in range(3):
         simulation.step(straight(simulation.requests()))
-    inputs = simulation.requests(with_others=True)
+    inputs = simulation.requests(("others",))
     assert inputs.history.shape == (1, 10, 5)
     assert inputs.others.shape == (1, 2, 10, 5)
     now = simulation.moving.log[0, 1, PAST + 3]
@@ -157,7 +158,7 @@ def test_requests_hold_nothing_from_the_future(scene, prepared):
         simulation = Simulation([case])
         for _ in range(20):
             simulation.step()
-        seen.append(simulation.requests(with_others=True))
+        seen.append(simulation.requests(("others",)))
     assert np.array_equal(seen[0].history, seen[1].history)
     assert np.array_equal(seen[0].others, seen[1].others)
 
@@ -255,9 +256,9 @@ def test_recordings_at_another_rate_are_resampled_and_noted(scene):
 def test_a_prediction_of_the_wrong_shape_is_a_mistake_of_the_predictor(prepared):
     simulation = Simulation([prepared])
     with pytest.raises(PredictionError, match="30"):
-        simulation.step(MotionPrediction(states=np.zeros((1, 1, 29, 5)), probability=np.ones((1, 1))))
+        simulation.step(Trajectories.of_states(np.zeros((1, 1, 29, 5)), np.ones((1, 1))))
     with pytest.raises(PredictionError, match="modes"):
-        simulation.step(MotionPrediction(states=np.zeros((1, 0, 30, 5)), probability=np.ones((1, 0))))
+        simulation.step(Trajectories.of_states(np.zeros((1, 0, 30, 5)), np.ones((1, 0))))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_an_unusable_prediction_becomes_constant_velocity_with_a_reason(prepared
     inputs = simulation.requests()
     good = constant_velocity_states(inputs.history)[:, None]
     states, probability = spoil(good + 3.0, np.ones((1, 1)))
-    accepted = accept(MotionPrediction(states=states, probability=probability), inputs)
+    accepted = accept(Trajectories.of_states(states, probability), inputs)
     assert reason in accepted.reasons[0]
     assert accepted.fallback.all()
     np.testing.assert_array_equal(accepted.states, good)

@@ -198,7 +198,7 @@ def drive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from giveway.drive.bundled import bundled_set
     from giveway.drive.runs import run_predictor
     from giveway.planning import make_planner
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
 
     out = tmp_path_factory.mktemp("drive") / "run"
     cases, source = bundled_set()

@@ -244,7 +244,7 @@ def _option(name: str, kind: Any, default: Any, opt: Opt) -> inspect.Parameter:
 
 def _load_plugins(files: Sequence[str]) -> None:
     if files:
-        from giveway.components import load_plugin  # pyright: ignore
+        from giveway.components import load_plugin
 
         for file in files:
             load_plugin(Path(file))

@@ -16,11 +16,7 @@ REGISTRIES: dict[str, tuple[str, str]] = {
         "`giveway gaps extract --dataset NAME`, `datasets` of a run",
     ),
     "Splits": ("giveway.gaps.splits:SPLITS", "`splits` of a run"),
-    "Models of gap acceptance": ("giveway.predictors:MODELS", "`models` of a run"),
-    "Predictors of trajectories": (
-        "giveway.predictors.motion:TRAJECTORY_PREDICTORS",
-        "`giveway drive run --predictor NAME`",
-    ),
+    "Predictors": ("giveway.predictors:PREDICTORS", "`giveway drive run --predictor NAME`, `models` of a run"),
     "Roads of generated traffic": ("giveway.generate.roads:ROADS", "`giveway generate ... --road NAME`"),
     "Seed searches": ("giveway.generate.search:SEARCHES", "`giveway generate run --search NAME`"),
     "Planners": ("giveway.planning:PLANNERS", "`giveway drive run --planner NAME`"),

@@ -83,7 +83,7 @@ def train(
     """Train a predictor on recordings; compare with constant velocity."""
     from giveway.drive.recordings import read_scenes
     from giveway.drive.training import TrainingRules, train_on_scenes
-    from giveway.predictors.motion.windows import TrainingOptions
+    from giveway.predictors.windows import TrainingOptions
 
     if out.suffix != ".safetensors":
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)

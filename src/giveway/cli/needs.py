@@ -24,7 +24,7 @@ def _of_file(value: str) -> tuple[str, ...]:
 def _of_predictor(value: str) -> tuple[str, ...]:
     if value.startswith("grpc"):
         return ("rpc",)
-    return ("learn/safetensors",) if value.startswith(("gru", "trajectron")) else ()
+    return ("learn/safetensors",) if value.startswith(("gru", "trajectron:", "TPP:", "T++:")) else ()
 
 
 OPTIONS: dict[str, Callable[[str], tuple[str, ...]]] = {

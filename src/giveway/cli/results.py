@@ -16,18 +16,8 @@ from giveway.core.errors import UnknownNameError
 list_app, status_app, report_app, cite_app = single(), single(), single(), single()
 
 Results = Annotated[Path, "A store, a study folder, or a folder that holds several of them."]
-KINDS = {
-    "datasets": ("dataset",),
-    "predictors": ("model", "predictor"),
-    "planners": ("planner",),
-    "drivers": (),
-    "roads": ("road",),
-    "metrics": ("metric",),
-    "searches": ("search",),
-    "presets": (),
-    "switches": (),
-}
-"""Word of ``giveway list`` to the kinds of registered components."""
+KINDS = ("datasets", "predictors", "planners", "drivers", "roads", "metrics", "searches", "presets", "switches")
+"""Words of ``giveway list``."""
 
 
 @command(list_app, "list")
@@ -190,10 +180,10 @@ def _components(kind: str) -> dict[str, dict[str, Any]]:
         from giveway.generate.campaign.drivers import PolicyDriver, baselines
 
         return {name: _facts(maker) for name, maker in {"policy": PolicyDriver, **baselines()}.items()}
-    from giveway.components import REGISTRIES, registry_of
+    from giveway.components import registry_of
 
-    registries = [registry_of(one) for one in KINDS[kind] if one in REGISTRIES]
-    return {name: _facts(registry.get(name)) for registry in registries for name in registry.names()}
+    registry = registry_of(kind.removesuffix("s") if kind != "searches" else "search")
+    return {name: _facts(registry.get(name)) for name in registry.names()}
 
 
 def _facts(component: Any) -> dict[str, Any]:

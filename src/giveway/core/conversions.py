@@ -14,7 +14,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
-from giveway.core.predictions import QUANTILES, PathSet, Prediction, Probability, TimeDistribution
+from giveway.core.predictions import QUANTILES, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import AcceptanceBoundary
 
 EMPTY_BIN_GUARD = 1e-5
@@ -32,7 +32,7 @@ DrawerOf = Callable[[int], Drawer]
 """Sample number to its generator."""
 
 
-def acceptance_times(paths: PathSet, boundary: AcceptanceBoundary) -> FloatArray:
+def acceptance_times(paths: Trajectories, boundary: AcceptanceBoundary) -> FloatArray:
     """When each path first crosses the acceptance boundary.
 
     Linear between the two steps around the crossing; dt/2 before its time if already the first step is across. Steps
@@ -54,25 +54,28 @@ def acceptance_times(paths: PathSet, boundary: AcceptanceBoundary) -> FloatArray
     )
 
 
-def paths_to_time(paths: PathSet, boundary: AcceptanceBoundary) -> TimeDistribution:
+def paths_to_time(paths: Trajectories, boundary: AcceptanceBoundary) -> TimeDistribution:
     """Share of accepting paths and the deciles of their acceptance times (linear quantiles; NaN if none accepts)."""
     p, quantiles = _summarize(acceptance_times(paths, boundary), QUANTILES)
     return TimeDistribution(p=p, quantile_s=quantiles)
 
 
-def probability_to_time(prediction: Probability, accepted: PathSet, boundary: AcceptanceBoundary) -> TimeDistribution:
+def probability_to_time(
+    prediction: Probability, accepted: Trajectories, boundary: AcceptanceBoundary
+) -> TimeDistribution:
     """Keep p, take the times from the conditional path model of accepted gaps."""
     return TimeDistribution(p=prediction.p, quantile_s=paths_to_time(accepted, boundary).quantile_s)
 
 
 def to_probability(prediction: Prediction, boundary: AcceptanceBoundary) -> Probability:
     """Only the probability of acceptance."""
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         return Probability(p=paths_to_time(prediction, boundary).p)
+    assert isinstance(prediction, Probability | TimeDistribution)
     return Probability(p=prediction.p)
 
 
-def to_time(prediction: Prediction, accepted: PathSet | None, boundary: AcceptanceBoundary) -> TimeDistribution:
+def to_time(prediction: Prediction, accepted: Trajectories | None, boundary: AcceptanceBoundary) -> TimeDistribution:
     """Probability and deciles of the acceptance time.
 
     Args:
@@ -82,20 +85,21 @@ def to_time(prediction: Prediction, accepted: PathSet | None, boundary: Acceptan
     """
     if isinstance(prediction, TimeDistribution):
         return prediction
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         return paths_to_time(prediction, boundary)
     if accepted is None:
         raise ValueError("a probability becomes a time distribution only with paths of accepted gaps")
+    assert isinstance(prediction, Probability)
     return probability_to_time(prediction, accepted, boundary)
 
 
 def to_paths(
     prediction: Prediction,
-    accepted: PathSet | None,
-    rejected: PathSet | None,
+    accepted: Trajectories | None,
+    rejected: Trajectories | None,
     boundary: AcceptanceBoundary,
     drawer_of: DrawerOf,
-) -> PathSet:
+) -> Trajectories:
     """Paths that accept as often, and as early, as predicted.
 
     A share p of the paths comes from the conditional model of accepted gaps (those that accept, every non-empty bin
@@ -112,7 +116,7 @@ def to_paths(
     Returns:
         n_p paths per sample, rejecting ones first.
     """
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         return prediction
     if accepted is None or rejected is None:
         raise ValueError("a prediction becomes paths only with both conditional path models")
@@ -120,6 +124,7 @@ def to_paths(
         quantiles = prediction.quantile_s
     else:
         quantiles = paths_to_time(accepted, boundary).quantile_s
+    assert isinstance(prediction, Probability | TimeDistribution)
     t_of_accepted = acceptance_times(accepted, boundary)
     never = np.isnan(acceptance_times(rejected, boundary))
     n, num_paths, steps = _common_shape(accepted, rejected)
@@ -131,10 +136,10 @@ def to_paths(
         from_accepted = _draw_accepting(t_of_accepted[i], quantiles[i], num_paths - num_rejected, drawer)
         out[i, :num_rejected, : rejected.xy.shape[2]] = rejected.xy[i, from_rejected]
         out[i, num_rejected:, : accepted.xy.shape[2]] = accepted.xy[i, from_accepted]
-    return PathSet(xy=out, dt_s=accepted.dt_s)
+    return Trajectories(xy=out, dt_s=accepted.dt_s)
 
 
-def _common_shape(accepted: PathSet, rejected: PathSet) -> tuple[int, int, int]:
+def _common_shape(accepted: Trajectories, rejected: Trajectories) -> tuple[int, int, int]:
     n, num_paths = accepted.xy.shape[:2]
     return n, num_paths, max(accepted.xy.shape[2], rejected.xy.shape[2])
 

@@ -1,4 +1,4 @@
-"""The three kinds of output a predictor of gap acceptance may give."""
+"""The three kinds of output a predictor may give, as one family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import PredictionError
+from giveway.core.histories import HEADING, STEP_S, states_from_positions
 from giveway.core.samples import GapInputs
 
 QUANTILES = np.arange(1, 10) / 10
@@ -23,11 +24,48 @@ class OutputKind(StrEnum):
 
     PROBABILITY = "probability"
     TIME = "time"
-    PATHS = "paths"
+    TRAJECTORIES = "trajectories"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probability:
+class Prediction:
+    """What a predictor returns for N rows: one of three kinds, each with a constructor here.
+
+    ::
+
+        Prediction.probability(p)                 # (N,) that the gap is accepted
+        Prediction.times(p, quantile_s)           # and the deciles of when, (N, 9)
+        Prediction.trajectories(xy, dt_s=0.1)     # (N, K, S, 2) positions, K modes or samples
+
+    Whatever is given can be turned into what a metric or a planner needs: trajectories into times and probabilities
+    through the acceptance boundary of a gap, the others into trajectories by conditional models or by the view
+    :func:`giveway.predictors.views.as_motion`.
+    """
+
+    @staticmethod
+    def probability(p: FloatArray) -> Probability:
+        """The probability that each gap is accepted, (N,)."""
+        return Probability(p=p)
+
+    @staticmethod
+    def times(p: FloatArray, quantile_s: FloatArray) -> TimeDistribution:
+        """Probability (N,) and the deciles 0.1 .. 0.9 of t_A - t_0 given acceptance, (N, 9) [s]; NaN where never."""
+        return TimeDistribution(p=p, quantile_s=quantile_s)
+
+    @staticmethod
+    def trajectories(
+        xy: FloatArray, dt_s: float, weight: FloatArray | None = None, heading: FloatArray | None = None
+    ) -> Trajectories:
+        """Positions (N, K, S, 2) at dt, 2 dt, .. [m], how likely each of the K is (N, K), and headings (N, K, S).
+
+        Weights are equal and headings follow from the positions if they are left out. Positions beyond the horizon of
+        a row are NaN.
+        """
+        return Trajectories(xy=xy, dt_s=dt_s, weight=weight, heading=heading)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probability(Prediction):
     """Attributes:
     p: (N,) probability that T accepts.
     """
@@ -36,7 +74,7 @@ class Probability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeDistribution:
+class TimeDistribution(Prediction):
     """Attributes:
     p: (N,) probability that T accepts.
     quantile_s: (N, 9) quantiles of t_A - t_0 given acceptance, at :data:`QUANTILES`; NaN if never accepted.
@@ -47,17 +85,77 @@ class TimeDistribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathSet:
+class Trajectories(Prediction):
     """Attributes:
-    xy: (N, n_p, S, 2) positions of T at t_0 + j dt, j = 1 .. n_pred [m]; NaN beyond n_pred of a sample.
+    xy: (N, K, S, 2) positions at t_0 + j dt, j = 1 .. S [m]; NaN beyond the horizon of a row.
     dt_s: spacing [s].
+    weight: (N, K) probability of each trajectory; rows add up to one, unused ones have 0. None: all equal.
+    heading: (N, K, S) [rad]; None: of the steps between positions.
+    velocity: (N, K, S, 2) [m/s]; None: differences of positions.
+    missing: (N,) why there is no answer at all (a missed deadline), empty text where there is one; None if there is
+        one everywhere.
+    fallback: (N,) why the predictor made do with something simpler, empty text where it did not; counted, not replaced.
     """
 
     xy: FloatArray
     dt_s: float
+    weight: FloatArray | None = None
+    heading: FloatArray | None = None
+    velocity: FloatArray | None = None
+    missing: tuple[str, ...] | None = None
+    fallback: tuple[str, ...] | None = None
 
+    @staticmethod
+    def of_states(
+        states: FloatArray, weight: FloatArray | None = None, missing: tuple[str, ...] | None = None
+    ) -> Trajectories:
+        """From states (N, K, S, 5) 0.1 s apart: position, velocity, heading."""
+        return Trajectories(
+            xy=states[..., :2],
+            dt_s=STEP_S,
+            weight=weight,
+            heading=states[..., HEADING],
+            velocity=states[..., 2:4],
+            missing=missing,
+        )
 
-Prediction = Probability | TimeDistribution | PathSet
+    @property
+    def weights(self) -> FloatArray:
+        """(N, K) as numbers."""
+        shape = self.xy.shape[:2]
+        return np.full(shape, 1.0 / max(shape[1], 1)) if self.weight is None else self.weight
+
+    def states(self, current: FloatArray) -> FloatArray:
+        """(N, K, S, 5) states; what was not given follows from the positions.
+
+        Args:
+            current: (N, 5) states now, before the first position.
+        """
+        if self.heading is not None and self.velocity is not None:
+            return np.concatenate([self.xy, self.velocity, self.heading[..., None]], axis=-1)
+        now = np.broadcast_to(current[:, None], (*self.xy.shape[:2], current.shape[-1]))
+        states = states_from_positions(now, self.xy, self.dt_s)
+        if self.heading is not None:
+            states[..., HEADING] = self.heading
+        return states
+
+    def on_grid(self, start: FloatArray, dt_s: float, num_steps: int) -> Trajectories:
+        """The same motion on another grid: linear between steps, with constant velocity beyond the last one.
+
+        Args:
+            start: (N, 2) positions now [m].
+            dt_s: spacing wanted [s].
+            num_steps: steps wanted.
+        """
+        if dt_s == self.dt_s and self.xy.shape[2] == num_steps:
+            return self
+        xy = np.concatenate([np.broadcast_to(start[:, None, None], (*self.xy.shape[:2], 1, 2)), self.xy], axis=2)
+        at = np.arange(1, num_steps + 1) * dt_s / self.dt_s
+        before = np.clip(np.ceil(at - 1e-9).astype(np.int64) - 1, 0, xy.shape[2] - 2)
+        first, second = xy[:, :, before], xy[:, :, before + 1]
+        return Trajectories(
+            xy=first + (at - before)[:, None] * (second - first), dt_s=dt_s, weight=self.weight, missing=self.missing
+        )
 
 
 def check_prediction(prediction: Prediction, inputs: GapInputs, kind: OutputKind, *, model: str) -> None:
@@ -76,13 +174,13 @@ def check_prediction(prediction: Prediction, inputs: GapInputs, kind: OutputKind
     expected = {
         OutputKind.PROBABILITY: Probability,
         OutputKind.TIME: TimeDistribution,
-        OutputKind.PATHS: PathSet,
+        OutputKind.TRAJECTORIES: Trajectories,
     }[kind]
     if type(prediction) is not expected:
         raise _unusable(
             model, "predicts another kind than it declares", type(prediction).__name__, f"return {expected.__name__}"
         )
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         _check_paths(prediction, inputs, model)
         return
     n = inputs.num_samples
@@ -97,7 +195,7 @@ def check_prediction(prediction: Prediction, inputs: GapInputs, kind: OutputKind
         _check_none(model, "returned quantiles that decrease or are partly NaN", broken, prediction.quantile_s, inputs)
 
 
-def _check_paths(paths: PathSet, inputs: GapInputs, model: str) -> None:
+def _check_paths(paths: Trajectories, inputs: GapInputs, model: str) -> None:
     n, steps = inputs.num_samples, int(inputs.num_predict.max(initial=0))
     shape = paths.xy.shape
     if len(shape) != 4 or shape[0] != n or shape[1] < 1 or shape[2] < steps or shape[3] != 2:

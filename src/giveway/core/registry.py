@@ -9,6 +9,7 @@ Third-party packages add entries through the entry-point group of a registry::
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
@@ -16,6 +17,9 @@ from typing import Generic, TypeVar, cast
 from giveway.core.errors import UnknownNameError
 
 T = TypeVar("T")
+
+PLUGINS = "GIVEWAY_PLUGINS"
+"""Environment variable with files of components, separated as in ``PATH``; worker processes inherit it."""
 
 
 class Registry(Generic[T]):
@@ -25,14 +29,18 @@ class Registry(Generic[T]):
         kind: what an entry is, in the singular (``"dataset"``); used in messages.
         builtin: name to ``"package.module:attribute"``.
         group: entry-point group scanned for third-party entries, on first use.
+        aliases: other names of entries, which are not listed.
     """
 
-    def __init__(self, kind: str, builtin: Mapping[str, str], *, group: str) -> None:
+    def __init__(
+        self, kind: str, builtin: Mapping[str, str], *, group: str, aliases: Mapping[str, str] | None = None
+    ) -> None:
         self.kind = kind
         self.group = group
         self._paths: dict[str, str] = dict(builtin)
         self._objects: dict[str, T] = {}
         self._scanned = False
+        self._aliases = dict(aliases or {})
 
     def register(self, name: str, path_or_object: str | T) -> None:
         """Add an entry at run time; a name can be taken only once.
@@ -41,12 +49,21 @@ class Registry(Generic[T]):
             ValueError: if the name is taken.
         """
         self._scan()
-        if name in self._paths or name in self._objects:
+        if name in self:
             raise ValueError(f"{self.kind} {name!r} is registered already")
         if isinstance(path_or_object, str):
             self._paths[name] = path_or_object
         else:
             self._objects[name] = path_or_object
+
+    def forget(self, name: str) -> None:
+        """Take an entry away that was registered at run time."""
+        self._paths.pop(name, None)
+        self._objects.pop(name, None)
+
+    def canonical(self, name: str) -> str:
+        """The registered name that an alias stands for; every other name stays as it is."""
+        return self._aliases.get(name, name)
 
     def names(self) -> list[str]:
         """All names, sorted; imports nothing."""
@@ -60,16 +77,18 @@ class Registry(Generic[T]):
             UnknownNameError: naming the nearest known entries.
         """
         self._scan()
+        name = self.canonical(name)
         if name not in self._objects:
             if name not in self._paths:
-                raise UnknownNameError(self.kind, name, self.names())
+                raise UnknownNameError(self.kind, name, sorted({*self.names(), *self._aliases}))
             module, _, attribute = self._paths[name].partition(":")
             self._objects[name] = cast(T, getattr(importlib.import_module(module), attribute))
         return self._objects[name]
 
     def __contains__(self, name: object) -> bool:
         self._scan()
-        return name in self._paths or name in self._objects
+        known = self._aliases.get(name, name) if isinstance(name, str) else name
+        return known in self._paths or known in self._objects
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -85,3 +104,6 @@ class Registry(Generic[T]):
             if point.name in self._paths and self._paths[point.name] != point.value:
                 raise ValueError(f"{self.kind} {point.name!r} is provided twice: built in and by {point.value!r}")
             self._paths[point.name] = point.value
+        if os.environ.get(PLUGINS):
+            # Files register themselves through the front door, which lies above this module: imported by name.
+            importlib.import_module("giveway.components").load_plugins_of_environment()

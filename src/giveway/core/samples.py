@@ -13,6 +13,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.displays import facts_html
+from giveway.core.histories import Histories
 
 DISTANCES = ("D_C", "D_A", "D_1", "D_2", "D_3", "L_E", "L_T")
 """Order of the 1D description along the second axis of ``GapInputs.distance``."""
@@ -61,7 +62,7 @@ class AcceptanceBoundary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GapInputs:
+class GapInputs(Histories):
     """What a model may see of N samples: everything at or before t_0, and how far to predict.
 
     Attributes:
@@ -91,6 +92,11 @@ class GapInputs:
     def horizon_s(self) -> FloatArray:
         """(N,) time within which T must enter for the gap to be accepted [s]."""
         return self.num_predict * self.dt_s if self.closes_s is None else self.closes_s
+
+    @property
+    def row_names(self) -> StrArray:
+        """(N,) the identifiers of the samples."""
+        return self.sample_id
 
     @property
     def num_samples(self) -> int:

@@ -12,7 +12,7 @@ from giveway.drive.replay import write_replay_page
 from giveway.drive.runs import run_predictor, write_summary
 from giveway.metrics.driving_challenge import rules_called
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.log_files import logs_below, read_log
 
 PREDICTORS = ("echo", "constant_velocity", "oracle")

@@ -14,8 +14,8 @@ from giveway.core.errors import GivewayError
 from giveway.drive.scenes import SceneSource, prepared_roads
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
 from giveway.planning.protocol import Planner
-from giveway.predictors.motion.acceptance import accept
-from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.predictors.acceptance import accept
+from giveway.predictors.protocol import FittedPredictor
 from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import Driver
 from giveway.sim.cases import Case
@@ -55,7 +55,7 @@ class FailedDrive:
     reason: str
 
 
-def run_meta(predictor: TrajectoryPredictor | None, planner: Planner, seed: int) -> dict[str, Any]:
+def run_meta(predictor: FittedPredictor | None, planner: Planner, seed: int) -> dict[str, Any]:
     """What a log says about how it was made."""
     info = planner.info
     return {
@@ -72,7 +72,7 @@ def drive_cases(
     cases: Sequence[Case],
     source: SceneSource,
     *,
-    predictor: TrajectoryPredictor | None,
+    predictor: FittedPredictor | None,
     planner: Planner | None = None,
     seed: int = 0,
     threads: int = 1,
@@ -120,7 +120,7 @@ def _drive_batch(
     source: SceneSource,
     roads: dict[str, PreparedMap | None],
     *,
-    predictor: TrajectoryPredictor | None,
+    predictor: FittedPredictor | None,
     planner: Planner,
     seed: int,
     threads: int,
@@ -143,7 +143,7 @@ def _drive_batch(
 def _simulate(
     prepared: Sequence[PreparedCase],
     roads: dict[str, PreparedMap | None],
-    predictor: TrajectoryPredictor | None,
+    predictor: FittedPredictor | None,
     planner: Planner,
     seed: int,
     threads: int,
@@ -178,7 +178,7 @@ def new_simulation(
     )
 
 
-def run_to_end(simulation: Simulation, log: PredictionLog, predictor: TrajectoryPredictor | None) -> float:
+def run_to_end(simulation: Simulation, log: PredictionLog, predictor: FittedPredictor | None) -> float:
     """Step a batch to its end; returns the mean time of a prediction call [ms]."""
     spent: list[float] = []
     while not simulation.done:
@@ -186,12 +186,12 @@ def run_to_end(simulation: Simulation, log: PredictionLog, predictor: Trajectory
             simulation.step()
             continue
         info = predictor.info
-        inputs = simulation.requests(with_others=info.uses_others, with_future=info.privileged)
+        inputs = simulation.requests(info.reads)
         if inputs.num_requests == 0:
             simulation.step()
             continue
         began = time.perf_counter()
-        answer = predictor.predict(inputs)
+        answer = predictor.predict(inputs, inputs.generator())
         spent.append(time.perf_counter() - began)
         accepted = accept(answer, inputs)
         log.add(simulation, accepted)

@@ -19,7 +19,7 @@ from giveway.drive.runs import cell_of, is_done, keep_log, result_of
 from giveway.drive.scenes import SceneSource
 from giveway.experiments import Cell, CellResult, Context, Executor, Progress, RunSummary, Store, compute
 from giveway.planning import make_planner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.sim.cases import Case
 
 FUNCTION = "giveway.drive.engine:evaluate"

@@ -19,8 +19,8 @@ from giveway.experiments.specs import SpecLike, validated, values_of
 from giveway.metrics.driving_challenge import rules_called
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
-from giveway.predictors.motion import PREDICTOR_TRAINERS, make_predictor
-from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.predictors import make_predictor, named_file, predictor_named
+from giveway.predictors.protocol import FittedPredictor
 from giveway.reports.results import Results
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.cases import Case
@@ -77,7 +77,7 @@ class PlannedDrives:
     """
 
     spec: DriveSpec
-    predictors: tuple[tuple[Any, Path | None, TrajectoryPredictor], ...]
+    predictors: tuple[tuple[Any, Path | None, FittedPredictor], ...]
     planner: Planner
     cases: Sequence[Case]
     source: SceneSource
@@ -189,7 +189,7 @@ def _drive_here(
     plan: PlannedDrives,
     given: Any,
     checkpoint: Path | None,
-    model: TrajectoryPredictor,
+    model: FittedPredictor,
     out: Path,
     progress: Progress | None,
 ) -> DriveRun:
@@ -215,7 +215,7 @@ def _drive_on(engine: Executor) -> Any:
         plan: PlannedDrives,
         given: Any,
         checkpoint: Path | None,
-        model: TrajectoryPredictor,
+        model: FittedPredictor,
         out: Path,
         progress: Progress | None,
     ) -> DriveRun:
@@ -255,19 +255,13 @@ def _drive_on(engine: Executor) -> Any:
     return drive
 
 
-def _made(given: Any, checkpoint: Path | None) -> tuple[Path | None, TrajectoryPredictor]:
+def _made(given: Any, checkpoint: Path | None) -> tuple[Path | None, FittedPredictor]:
     """The checkpoint a predictor is made with, and the predictor."""
-    if isinstance(given, str):
-        file = checkpoint if given in PREDICTOR_TRAINERS or ":" in given else None
-        return file, make_predictor(given, file)
-    if isinstance(given, type) or not isinstance(given, TrajectoryPredictor):
-        raise UsageError(
-            "this is not a trajectory predictor",
-            where="predictors",
-            found=repr(given),
-            hint="give a name, or an object with an attribute 'info' and a method 'predict'",
-        )
-    return None, given
+    if not isinstance(given, str):
+        return None, make_predictor(given)
+    name, file = named_file(given)
+    learns = file is None and checkpoint is not None and predictor_named(name).info.learns
+    return checkpoint if learns else None, make_predictor(given, checkpoint)
 
 
 def _name_for_workers(given: Any, what: str) -> str:

@@ -21,7 +21,7 @@ from giveway.experiments import Cell, CellResult, FailedCell, Measurement, Progr
 from giveway.experiments.records import DamagedRecordError
 from giveway.metrics.driving_challenge import DEFAULT, ChallengeInputs, ChallengeRules
 from giveway.planning.protocol import Planner
-from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.predictors.protocol import FittedPredictor
 from giveway.sim.cases import Case
 from giveway.sim.log_files import is_whole_log, read_log, write_log
 from giveway.sim.logs import DriveLog
@@ -87,7 +87,7 @@ def reference_origins(logs: Iterable[DriveLog]) -> tuple[str, ...]:
     return (*sorted_origins(rows), *((UNKNOWN,) if unknown else ()))
 
 
-def cell_of(case: Case, predictor: TrajectoryPredictor, planner: Planner, seed: int, variant: str) -> Cell:
+def cell_of(case: Case, predictor: FittedPredictor, planner: Planner, seed: int, variant: str) -> Cell:
     """The name of one drive: everything that may change its log."""
     meta = run_meta(predictor, planner, seed)
     return Cell(
@@ -124,7 +124,7 @@ def run_predictor(
     cases: Sequence[Case],
     source: SceneSource,
     *,
-    predictor: TrajectoryPredictor,
+    predictor: FittedPredictor,
     planner: Planner,
     out: Path,
     rules: ChallengeRules = DEFAULT,
@@ -227,7 +227,7 @@ def score_drives(
     cases: Sequence[Case],
     source: SceneSource,
     *,
-    predictor: TrajectoryPredictor,
+    predictor: FittedPredictor,
     planner: Planner,
     out: Path,
     failed: Mapping[str, str],

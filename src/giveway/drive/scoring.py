@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.histories import FUTURE_STEPS
 from giveway.metrics.driving_challenge import ChallengeInputs, SpeedRecord, runs_of
 from giveway.metrics.driving_comfort import Comfort, comfort
 from giveway.metrics.driving_courtesy import CourtesyCost, courtesy_cost
@@ -15,7 +16,6 @@ from giveway.metrics.driving_gated import GatedScore, gated_score
 from giveway.metrics.driving_open_loop import displacement_errors
 from giveway.metrics.driving_realism import Realism, features_of, realism
 from giveway.metrics.driving_safety import Closeness, closeness
-from giveway.predictors.motion.protocol import FUTURE_STEPS
 from giveway.sim.cases import Role
 from giveway.sim.collisions import Collision
 from giveway.sim.logs import DriveLog

@@ -11,20 +11,20 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import EmptySelectionError
-from giveway.core.scene import Scene
-from giveway.core.seeds import seed_for
-from giveway.core.tracks import AgentKind, Tracks
-from giveway.metrics.driving_open_loop import displacement_errors
-from giveway.predictors.motion import PREDICTOR_TRAINERS
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     HISTORY_STEPS,
     STATE_SIZE,
     MotionInputs,
-    MotionPrediction,
-    constant_velocity_states,
 )
-from giveway.predictors.motion.windows import MotionWindows, TrainingOptions
+from giveway.core.predictions import Prediction, Trajectories
+from giveway.core.scene import Scene
+from giveway.core.seeds import seed_for
+from giveway.core.tracks import AgentKind, Tracks
+from giveway.metrics.driving_open_loop import displacement_errors
+from giveway.predictors import trainable
+from giveway.predictors.constant_motion import CONSTANT_VELOCITY
+from giveway.predictors.windows import MotionWindows, TrainingOptions
 from giveway.sim.cases import TICK_S
 from giveway.sim.prepare import resample
 
@@ -40,7 +40,7 @@ NUM_OTHERS = 12
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRules:
     """Attributes:
-    kind: which predictor, see :data:`giveway.predictors.motion.PREDICTOR_TRAINERS`.
+    kind: which predictor, ``gru`` or ``TPP``.
     stride: frames between two windows of a track.
     options: epochs, seed, device, early stopping.
     """
@@ -121,7 +121,7 @@ def train_on_scenes(
         EmptySelectionError: too few windows.
         UnknownNameError: no such kind of predictor.
     """
-    trainer = PREDICTOR_TRAINERS.get(rules.kind)
+    trainer = trainable(rules.kind)
     found = [(scene.provenance.recording, *windows_of(scene.tracks, stride=rules.stride)) for scene in scenes]
     names = [f"{recording}/{name}" for recording, _, own in found for name in own]
     if len(names) < MIN_WINDOWS:
@@ -140,11 +140,12 @@ def train_on_scenes(
     if held.all() or not held.any():
         held = np.arange(len(names)) % HELD_OUT == 0
     judge = windows.take(held)
-    trained = trainer(windows.take(~held), judge, out, rules.options, on_step)
-    ours = trained.predictor.predict(inputs_of(judge))
-    straight = constant_velocity_states(judge.history)[:, None]
-    baseline = MotionPrediction(states=straight, probability=np.ones((len(straight), 1)))
-    errors, simple = (_errors(prediction, judge.future) for prediction in (ours, baseline))
+    trained = trainer.train(windows.take(~held), judge, out, rules.options, on_step)
+    inputs = inputs_of(judge)
+    errors, simple = (
+        _errors(model.predict(inputs, inputs.generator()), judge.future)
+        for model in (trained.predictor, CONSTANT_VELOCITY)
+    )
     return {
         "kind": rules.kind,
         "windows": len(names),
@@ -159,7 +160,8 @@ def train_on_scenes(
     }
 
 
-def _errors(prediction: MotionPrediction, truth: FloatArray) -> dict[str, float]:
+def _errors(prediction: Prediction, truth: FloatArray) -> dict[str, float]:
+    assert isinstance(prediction, Trajectories)
     known = np.ones(truth.shape[:2], dtype=np.bool_)
-    errors = displacement_errors(prediction.states[..., :2], prediction.probability, truth, known)
+    errors = displacement_errors(prediction.xy, prediction.weights, truth, known)
     return {name: float(values.mean()) for name, values in errors.items()}

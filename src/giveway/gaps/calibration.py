@@ -31,7 +31,7 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, Profile
 from giveway.gaps.recipes import recipe_for, switches_read
 from giveway.gaps.sources import Source, scenes_of
-from giveway.predictors.protocol import Costed, FitCost, GapPredictor, Tunable
+from giveway.predictors.protocol import Costed, FitCost, Predictor, Tunable
 from giveway.synth.protocol import synthesize
 
 CALIBRATION_SAMPLES = 96
@@ -59,7 +59,7 @@ class Calibration:
     def cost(self, model: str, profile: Profile, dataset: str, training: Mapping[str, Any]) -> FitCost:
         """Of a model; networks look at all agents and are timed per dataset and settings of training, others once."""
         recipe = recipe_for(model, profile, training)
-        place = dataset if recipe.info.uses == "2d" else ""
+        place = dataset if "positions" in recipe.info.reads else ""
         settings = dict(training) if isinstance(recipe, Tunable) else {}
         read = switches_read(model)
         switches = {name: value for name, value in profile.model_dump().items() if name in read and value is not None}
@@ -152,7 +152,7 @@ def memory_file() -> Path:
     return cache_folder() / "calibration" / f"{content_key({'code': source_digest(), 'machine': machine()})[:32]}.json"
 
 
-def measure(recipe: GapPredictor, samples: GapSamples) -> FitCost:
+def measure(recipe: Predictor, samples: GapSamples) -> FitCost:
     """Cost of a recipe: told by itself if it can, else by one fit on these samples."""
     rng = np.random.default_rng(0)
     if isinstance(recipe, Costed):

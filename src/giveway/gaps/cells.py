@@ -12,7 +12,7 @@ from giveway.gaps.extract import SampleRules
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import Choice
 from giveway.gaps.profile import CONVERSION_SWITCHES, EXTRACTION_SWITCHES, Profile, chosen
-from giveway.gaps.recipes import recipe_for, switches_read
+from giveway.gaps.recipes import published_name, recipe_for, switches_read
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import RunSpec
 from giveway.gaps.splits import SPLITS
@@ -49,7 +49,7 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
                     continue
                 for split, repetitions in spec.splits.items():
                     for repetition in range(repetitions):
-                        for model in spec.models:
+                        for model in dict.fromkeys(published_name(name, profile) for name in spec.models):
                             where = {"dataset": dataset, "t0": t0, "n_input": n_input, "split": split}
                             params = where | {"repetition": repetition, "model": model}
                             cells.append(_cell(spec, profile, params, source))
@@ -66,7 +66,7 @@ def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Sourc
     form = "paper" if profile.auc == "thresholds" else "clean"
     metrics = list(dict.fromkeys(profile_metric(name, form) for name in metrics_at(spec, t0)))
     converts = needs_paths(model, profile, metrics)
-    paths = spec.conditional_paths
+    paths = published_name(spec.conditional_paths, profile)
     models = (model, paths) if converts else (model,)
     switches = sample_switches(dataset, t0) | SPLITS.get(params["split"]).info.switches
     for name in models:
@@ -107,10 +107,10 @@ def sample_switches(dataset: str, t0: str) -> frozenset[str]:
 def needs_paths(model: str, profile: Profile, metrics: Sequence[str]) -> bool:
     """Whether a metric needs times or paths that the model does not give, so that a conditional path model fills in."""
     needs = {METRICS.get(name).info.needs for name in metrics}
-    given = recipe_for(model, profile).info.output
-    if given == OutputKind.PATHS:
+    given = recipe_for(model, profile).info.gives
+    if given == OutputKind.TRAJECTORIES:
         return False
-    return OutputKind.PATHS in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
+    return OutputKind.TRAJECTORIES in needs or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY)
 
 
 def _training_of(spec: RunSpec, profile: Profile, models: Sequence[str]) -> dict[str, Any]:

@@ -163,5 +163,5 @@ def _conditional_fits(cell: Cell, profile: Profile, size: tuple[int, int]) -> li
     place: tuple[object, ...] = (*(params[k] for k in ("dataset", "t0", "n_input")), cell.data, training)
     if profile.conditional_training == "training":
         place += (params["split"], params["repetition"])
-    labels = ("accepted", "rejected") if OutputKind.PATHS in needs else ("accepted",)
+    labels = ("accepted", "rejected") if OutputKind.TRAJECTORIES in needs else ("accepted",)
     return [((*place, label), num) for label, num in zip(labels, size, strict=False)]

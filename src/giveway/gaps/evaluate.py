@@ -12,7 +12,7 @@ import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.conversions import DrawerOf, to_paths, to_probability, to_time
-from giveway.core.predictions import OutputKind, PathSet, Prediction, check_prediction
+from giveway.core.predictions import OutputKind, Prediction, Trajectories, check_prediction
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
 from giveway.experiments import Cell, CellResult, Context, Measurement
@@ -22,17 +22,18 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.files import read_samples, write_samples
 from giveway.gaps.found_files import read_found, write_found
 from giveway.gaps.profile import EXTRACTION_SWITCHES, Profile, as_profile
-from giveway.gaps.recipes import recipe_for, switches_read
+from giveway.gaps.recipes import is_pretrained, recipe_for, stream_name, switches_read
 from giveway.gaps.sources import recordings_for, scenes_of
 from giveway.gaps.splits import SPLITS
 from giveway.gaps.splits.protocol import Division, require_classes
 from giveway.metrics import METRICS, MetricValue
 from giveway.predictors.protocol import (
-    FittedGapPredictor,
+    FittedPredictor,
     Forgiving,
-    GapPredictor,
     HasDensity,
     Learned,
+    Predictor,
+    Saved,
     TrainingPlace,
     placed,
 )
@@ -59,11 +60,11 @@ def evaluate_cell(cell: Cell, context: Context) -> CellResult:
     require_classes(samples, division, where)
     test = samples.take(division.test)
     recipe = recipe_for(params["model"], profile, cell.settings.get("training"))
-    name = recipe.info.name
+    name = stream_name(recipe.info)
     train = samples.take(division.train)
     fitted = _fit(recipe, train, _stream(cell, "fit", name), context, "model", cell.label())
     prediction = fitted.predict(test.inputs, _stream(cell, "predict", name))
-    check_prediction(prediction, test.inputs, recipe.info.output, model=name)
+    check_prediction(prediction, test.inputs, recipe.info.gives, model=name)
     values = _measure(cell, context, profile, samples, division, prediction)
     own_nll = _own_nll(fitted, test)
     return CellResult(
@@ -74,6 +75,7 @@ def evaluate_cell(cell: Cell, context: Context) -> CellResult:
             "num_test": len(division.test),
             "num_test_accepted": int(test.truth.accepted.sum()),
             "notes": list(division.notes),
+            **({"pretrained": True} if is_pretrained(params["model"]) else {}),
             **({} if own_nll is None or np.isnan(own_nll).all() else {"own_nll": float(np.nanmean(own_nll))}),
             **({"fallbacks": fitted.fallbacks(test.inputs)} if isinstance(fitted, Forgiving) else {}),
             **({"learning_curve": fitted.learning_curve()} if isinstance(fitted, Learned) else {}),
@@ -81,7 +83,7 @@ def evaluate_cell(cell: Cell, context: Context) -> CellResult:
     )
 
 
-def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
+def _own_nll(fitted: FittedPredictor, test: GapSamples) -> FloatArray | None:
     """(N,) negative log density under the model itself, mean over observed steps [nat]; None if it has no density."""
     if not isinstance(fitted, HasDensity):
         return None
@@ -92,8 +94,8 @@ def _own_nll(fitted: FittedGapPredictor, test: GapSamples) -> FloatArray | None:
 
 
 def _fit(
-    recipe: GapPredictor, train: GapSamples, rng: np.random.Generator, context: Context, name: str, what: str
-) -> FittedGapPredictor:
+    recipe: Predictor, train: GapSamples, rng: np.random.Generator, context: Context, name: str, what: str
+) -> FittedPredictor:
     """Fit on the device of the run, reporting how far training is; a killed run goes on with it where it was."""
     place = TrainingPlace(
         device=str(context.machine.get("device", "cpu")),
@@ -173,8 +175,8 @@ def _measure(
     needs = {metric.info.needs for metric in metrics}
     given = _kind(prediction)
     forms: dict[OutputKind, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
-    paths: dict[str, PathSet | None] = dict.fromkeys(CLASSES)
-    wants_paths = OutputKind.PATHS in needs and given != OutputKind.PATHS
+    paths: dict[str, Trajectories | None] = dict.fromkeys(CLASSES)
+    wants_paths = OutputKind.TRAJECTORIES in needs and given != OutputKind.TRAJECTORIES
     if wants_paths or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY):
         paths["accepted"] = _conditional_paths(cell, context, profile, samples, division, "accepted")
     if OutputKind.TIME in needs:
@@ -182,15 +184,15 @@ def _measure(
     if wants_paths:
         paths["rejected"] = _conditional_paths(cell, context, profile, samples, division, "rejected")
         drawer = _drawers(cell, profile, test)
-        forms[OutputKind.PATHS] = to_paths(prediction, paths["accepted"], paths["rejected"], boundary, drawer)
-    elif OutputKind.PATHS in needs:
-        forms[OutputKind.PATHS] = prediction
+        forms[OutputKind.TRAJECTORIES] = to_paths(prediction, paths["accepted"], paths["rejected"], boundary, drawer)
+    elif OutputKind.TRAJECTORIES in needs:
+        forms[OutputKind.TRAJECTORIES] = prediction
     return [metric(test.truth, forms[metric.info.needs]) for metric in metrics]
 
 
 def _kind(prediction: Prediction) -> OutputKind:
-    if isinstance(prediction, PathSet):
-        return OutputKind.PATHS
+    if isinstance(prediction, Trajectories):
+        return OutputKind.TRAJECTORIES
     return OutputKind.TIME if hasattr(prediction, "quantile_s") else OutputKind.PROBABILITY
 
 
@@ -201,7 +203,7 @@ def _conditional_paths(
     samples: GapSamples,
     division: Division,
     label: str,
-) -> PathSet:
+) -> Trajectories:
     """Paths of the test samples, had they been accepted (rejected); the model is fitted once per split."""
     params, settings = cell.params, cell.settings
     name = settings["conversion"]["paths"]
@@ -227,14 +229,16 @@ def _conditional_paths(
         chosen = chosen[samples.truth.accepted[chosen] == CLASSES[label]]
         root = stream(params["seed"], params["dataset"], params["t0"], params["n_input"], *names)
         what = f"{label} paths for {cell.label()}"
-        _fit(recipe, samples.take(chosen), root, context, f"{label} paths", what).save(folder)
+        fitted = _fit(recipe, samples.take(chosen), root, context, f"{label} paths", what)
+        if isinstance(fitted, Saved):
+            fitted.save(folder)
 
     place = TrainingPlace(device=str(context.machine.get("device", "cpu")))
-    fitted: FittedGapPredictor = placed(recipe, place).load(context.artifacts.get(description, build))
+    fitted: FittedPredictor = placed(recipe, place).load(context.artifacts.get(description, build))
     test = samples.take(division.test)
     predicted = fitted.predict(test.inputs, _stream(cell, "conditional paths", label))
-    check_prediction(predicted, test.inputs, OutputKind.PATHS, model=recipe.info.name)
-    assert isinstance(predicted, PathSet)
+    check_prediction(predicted, test.inputs, OutputKind.TRAJECTORIES, model=recipe.info.name)
+    assert isinstance(predicted, Trajectories)
     return predicted
 
 

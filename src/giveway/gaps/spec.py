@@ -14,7 +14,7 @@ from giveway.experiments.specs import config_error, values_of
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
-from giveway.gaps.recipes import recipe_for
+from giveway.gaps.recipes import is_pretrained, recipe_for
 from giveway.gaps.splits import SPLITS
 from giveway.metrics import METRICS
 from giveway.predictors import needs_of
@@ -166,7 +166,7 @@ def _check_names(spec: RunSpec) -> None:
     for name in spec.metrics:
         METRICS.get(name)
     named = (*spec.models, spec.conditional_paths)
-    require(needs_of(named), purpose="a run of these models")
+    require(needs_of(name for name in named if not is_pretrained(name)), purpose="a run of these models")
     shortest = min(spec.n_input)
     for name in named:
         info = recipe_for(name, profile, spec.training).info
@@ -177,7 +177,7 @@ def _check_names(spec: RunSpec) -> None:
                 found=shortest,
                 hint=f"use n_input >= {info.min_input}, or leave {name} out",
             )
-    if recipe_for(spec.conditional_paths, profile).info.output != OutputKind.PATHS:
+    if recipe_for(spec.conditional_paths, profile).info.gives != OutputKind.TRAJECTORIES:
         raise UsageError(
             f"{spec.conditional_paths} does not predict paths",
             where="conditional_paths",

@@ -26,7 +26,7 @@ def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, 
         "unit": "m",
         "better": "lower",
         "range": (0.0, math.inf),
-        "needs": OutputKind.PATHS,
+        "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": reference,
     }
@@ -55,7 +55,7 @@ def _fde_facts(beta: float, name: str, title: str) -> dict[str, object]:
         "unit": "m",
         "better": "lower",
         "range": (0.0, math.inf),
-        "needs": OutputKind.PATHS,
+        "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": f"Benchmark paper, beta = {beta:g}; samples without observed step are left out.",
     }

@@ -30,7 +30,7 @@ BLOCK = 64
     unit="nat",
     better="lower",
     range=(-math.inf, 20.0),
-    needs=OutputKind.PATHS,
+    needs=OutputKind.TRAJECTORIES,
     version=1,
     reference="Ivanovic & Pavone 2019 (The Trajectron); variance floor of (1 cm)^2 added, so that paths that agree "
     "exactly have a density.",

@@ -16,7 +16,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import OutputKind, PathSet, Prediction, TimeDistribution
+from giveway.core.predictions import OutputKind, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import GapTruth
 
 Better = Literal["higher", "lower"]
@@ -174,12 +174,13 @@ def probability_of(prediction: Prediction, truth: GapTruth) -> FloatArray:
     Raises:
         PredictionError: if the prediction has none, or they are not N finite numbers in [0, 1].
     """
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         raise PredictionError(
             "this metric needs acceptance probabilities",
-            found="a set of paths",
+            found="trajectories",
             hint="convert the prediction first (paths to probability)",
         )
+    assert isinstance(prediction, Probability | TimeDistribution)
     p = np.asarray(prediction.p, dtype=np.float64)
     num_samples = truth.accepted.size
     if p.shape != (num_samples,):
@@ -221,13 +222,13 @@ def times_of(prediction: Prediction, truth: GapTruth) -> TimeDistribution:
     return TimeDistribution(p=p, quantile_s=quantile_s)
 
 
-def paths_of(prediction: Prediction, truth: GapTruth) -> PathSet:
+def paths_of(prediction: Prediction, truth: GapTruth) -> Trajectories:
     """The prediction as checked set of paths, finite on every step with ground truth.
 
     Raises:
         PredictionError: if it is of another kind or malformed.
     """
-    if not isinstance(prediction, PathSet):
+    if not isinstance(prediction, Trajectories):
         raise PredictionError(
             "this metric needs predicted paths", found=type(prediction).__name__, hint="convert the prediction first"
         )

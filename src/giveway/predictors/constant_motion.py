@@ -1,12 +1,13 @@
-"""Floors: T keeps its velocity, or its acceleration.
+"""Floors: the car keeps its velocity, or its acceleration.
 
-Both give paths. The spread of the paths is what the rule got wrong on the training samples: every path draws the
-error of one training sample, expressed as a constant error of velocity (or acceleration), and carries it along.
+On gaps the spread of the trajectories is what the rule got wrong on the training samples: every trajectory draws the
+error of one training sample, expressed as a constant error of velocity (or acceleration), and carries it along. In a
+drive nothing was learned, and there is one trajectory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,70 +15,71 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
+from giveway.core.histories import (
+    FUTURE_STEPS,
+    STEP_S,
+    VX,
+    VY,
+    MotionInputs,
+    constant_velocity_states,
+)
+from giveway.core.predictions import NUM_PATHS, Trajectories
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.predictors.npz import load_arrays, save_arrays
-from giveway.predictors.path_draws import cut_at_horizon, sample_streams, times_after
+from giveway.predictors.checkpoints import load_arrays, save_arrays
+from giveway.predictors.path_draws import cut_at_horizon, times_after
 from giveway.predictors.protocol import PredictorInfo
 
 Order = Literal[1, 2]
 MIN_SPEED_MPS = 1e-3
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedConstantMotion:
-    """Attributes:
-    info: fact sheet.
-    order: 1 keeps the velocity, 2 the acceleration.
-    error: (M, 2) errors of velocity [m/s] or acceleration [m/s²] on M training samples, in the frame of the samples.
-    num_paths: n_p.
-    """
-
-    info: PredictorInfo
-    order: Order
-    error: FloatArray
-    num_paths: int
-
-    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> PathSet:
-        """n_p paths; each continues the motion of T with one drawn training error."""
-        steps = int(inputs.num_predict.max(initial=0))
-        t = times_after(steps, inputs.dt_s)
-        xy = np.empty((inputs.num_samples, self.num_paths, steps, 2))
-        nominal = continued(inputs, steps, self.order)
-        for i, own in enumerate(sample_streams(inputs, rng)):
-            drawn = self.error[own.integers(len(self.error), size=self.num_paths)]
-            growth = t if self.order == 1 else t**2 / 2
-            xy[i] = nominal[i][None] + drawn[:, None, :] * growth[None, :, None]
-        return PathSet(xy=cut_at_horizon(xy, inputs.num_predict), dt_s=inputs.dt_s)
-
-    def save(self, folder: Path) -> None:
-        """The errors as a plain array."""
-        save_arrays(folder, kind=self.info.name, arrays={"error": self.error, "num_paths": np.array(self.num_paths)})
+ACCELERATION_WINDOW = 5
+"""Steps of the history of a drive over which the acceleration is taken: half a second, as for the turn rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantMotion:
-    """Recipe for both floors.
+    """The car keeps its velocity or its acceleration: the floor for every other predictor.
 
     ::
 
         velocity:      x(t) = x_0 + (v_0 + e) t
         acceleration:  x(t) = x_0 + v_0 t + a_0 t²/2 + e t²/2,  the nominal part stops instead of reversing
 
-    with v_0, a_0 from the last two (three) inputs, and e the error that makes the rule right at the last observed step
-    of a training sample. A sample without an observed step gives no error.
+    On gaps v_0, a_0 come from the last two (three) inputs, and e is the error that makes the rule right at the last
+    observed step of a training sample; a sample without an observed step gives no error. In drives v_0 is the velocity
+    of the car, a_0 its mean change over the last half second, and e = 0.
 
     Attributes:
         info: fact sheet.
-        order: 1 or 2.
-        num_paths: n_p.
+        order: 1 keeps the velocity, 2 the acceleration.
+        num_paths: n_p, trajectories per gap once fitted.
+        error: (M, 2) errors of velocity [m/s] or acceleration [m/s²] on M training samples, in the frame of the
+            samples; None before fitting, which means no error.
     """
 
     info: PredictorInfo
     order: Order
     num_paths: int = NUM_PATHS
+    error: FloatArray | None = None
 
-    def fit(self, samples: GapSamples, rng: np.random.Generator) -> FittedConstantMotion:
+    def predict(self, inputs: GapInputs | MotionInputs, rng: np.random.Generator) -> Trajectories:
+        """One trajectory without errors, n_p with one drawn training error each."""
+        if isinstance(inputs, MotionInputs):
+            states = constant_velocity_states(inputs.history) if self.order == 1 else _decelerated(inputs.history)
+            return Trajectories.of_states(states[:, None])
+        steps = int(inputs.num_predict.max(initial=0))
+        nominal = continued(inputs, steps, self.order)
+        if self.error is None:
+            return Trajectories(xy=cut_at_horizon(nominal[:, None], inputs.num_predict), dt_s=inputs.dt_s)
+        t = times_after(steps, inputs.dt_s)
+        xy = np.empty((inputs.num_samples, self.num_paths, steps, 2))
+        for i, own in enumerate(inputs.streams(rng)):
+            drawn = self.error[own.integers(len(self.error), size=self.num_paths)]
+            growth = t if self.order == 1 else t**2 / 2
+            xy[i] = nominal[i][None] + drawn[:, None, :] * growth[None, :, None]
+        return Trajectories(xy=cut_at_horizon(xy, inputs.num_predict), dt_s=inputs.dt_s)
+
+    def fit(self, samples: GapSamples, rng: np.random.Generator) -> ConstantMotion:
         """Collect the errors of the training samples."""
         observed = samples.truth.num_observed
         steps = int(observed.max(initial=0))
@@ -95,14 +97,18 @@ class ConstantMotion:
                 found="no training sample has a step after its prediction time",
                 hint="use more recordings, or another prediction time",
             )
-        return FittedConstantMotion(info=self.info, order=self.order, error=error, num_paths=self.num_paths)
+        return replace(self, error=error)
 
-    def load(self, folder: Path) -> FittedConstantMotion:
-        """Read what :meth:`FittedConstantMotion.save` wrote."""
+    def save(self, folder: Path) -> None:
+        """The errors as a plain array."""
+        error = np.zeros((0, 2)) if self.error is None else self.error
+        save_arrays(folder, kind=self.info.name, arrays={"error": error, "num_paths": np.array(self.num_paths)})
+
+    def load(self, folder: Path) -> ConstantMotion:
+        """Read what :meth:`save` wrote."""
         arrays = load_arrays(folder, kind=self.info.name, names=("error", "num_paths"))
-        return FittedConstantMotion(
-            info=self.info, order=self.order, error=arrays["error"], num_paths=int(arrays["num_paths"])
-        )
+        error = arrays["error"]
+        return replace(self, error=error if len(error) else None, num_paths=int(arrays["num_paths"]))
 
 
 def continued(inputs: GapInputs, num_steps: int, order: Order) -> FloatArray:
@@ -124,12 +130,45 @@ def continued(inputs: GapInputs, num_steps: int, order: Order) -> FloatArray:
     return target[:, -1, None] + velocity[:, None] * until + acceleration[:, None] * until**2 / 2
 
 
-CV = ConstantMotion(
-    info=PredictorInfo(name="CV", title="CV", output=OutputKind.PATHS, uses="2d", min_input=2, stochastic=True), order=1
+def _decelerated(history: FloatArray) -> FloatArray:
+    """(R, 30, 5) states at constant acceleration along the current course; a car that comes to a stop stands."""
+    current = history[:, -1]
+    velocity = current[:, [VX, VY]]
+    change = velocity - history[:, -1 - ACCELERATION_WINDOW, [VX, VY]]
+    speed = np.hypot(velocity[:, 0], velocity[:, 1])
+    ahead = velocity / np.maximum(speed, MIN_SPEED_MPS)[:, None]
+    along = (ahead * change).sum(axis=1) / (ACCELERATION_WINDOW * STEP_S)
+    t = STEP_S * np.arange(1, FUTURE_STEPS + 1)
+    stops = np.where(along < 0, speed / np.maximum(-along, 1e-9), np.inf)
+    until = np.minimum(t, stops[:, None])
+    way = speed[:, None] * until + along[:, None] * until**2 / 2
+    pace = np.maximum(speed[:, None] + along[:, None] * until, 0.0)
+    states = np.repeat(current[:, None], FUTURE_STEPS, axis=1)
+    states[..., :2] += way[..., None] * ahead[:, None]
+    states[..., VX : VY + 1] = pace[..., None] * ahead[:, None]
+    return states
+
+
+CONSTANT_VELOCITY = ConstantMotion(
+    info=PredictorInfo(
+        name="constant_velocity",
+        title="CV",
+        takes=frozenset({"gaps", "motion"}),
+        history_s=0.2,
+        stochastic=True,
+    ),
+    order=1,
 )
 """Constant velocity."""
 
-CA = ConstantMotion(
-    info=PredictorInfo(name="CA", title="CA", output=OutputKind.PATHS, uses="2d", min_input=3, stochastic=True), order=2
+CONSTANT_ACCELERATION = ConstantMotion(
+    info=PredictorInfo(
+        name="constant_acceleration",
+        title="CA",
+        takes=frozenset({"gaps", "motion"}),
+        history_s=0.4,
+        stochastic=True,
+    ),
+    order=2,
 )
 """Constant acceleration."""

@@ -11,9 +11,9 @@ from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import QUANTILES, OutputKind, TimeDistribution
 from giveway.core.samples import GapInputs, GapSamples
+from giveway.predictors.checkpoints import load_arrays, save_arrays
 from giveway.predictors.logistic_regression import require_both_classes
 from giveway.predictors.newton import stationary
-from giveway.predictors.npz import load_arrays, save_arrays
 from giveway.predictors.protocol import PredictorInfo
 
 LAPSE = 0.02  # share of decisions made by chance; keeps the likelihood of outliers finite
@@ -239,9 +239,11 @@ DDM = DriftDiffusion(
     info=PredictorInfo(
         name="DDM",
         title="DDM",
-        output=OutputKind.TIME,
-        uses="1d",
-        min_input=2,
+        gives=OutputKind.TIME,
+        reads=frozenset({"distances"}),
+        takes=frozenset({"gaps"}),
+        learns=True,
+        history_s=0.2,
         references=(
             "A. Zgonnikov, D. Abbink, G. Markkula, Should I stay or should I go? Cognitive modeling of left-turn gap "
             "acceptance decisions in human drivers, Human Factors 2022",

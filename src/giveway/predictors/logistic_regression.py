@@ -12,7 +12,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
 from giveway.core.predictions import OutputKind, Probability
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.predictors.npz import load_arrays, save_arrays
+from giveway.predictors.checkpoints import load_arrays, save_arrays
 from giveway.predictors.protocol import PredictorInfo
 
 PENALTY = 0.01
@@ -39,7 +39,7 @@ class FittedLogisticRegression:
         """P(accept) = 1 / (1 + exp(-(w . (x - mean) + b))); draws nothing."""
         from scipy.special import expit
 
-        features = features_of(inputs, self.info.uses, self.num_input)
+        features = features_of(inputs, _form(self.info), self.num_input)
         if features.shape[1] != len(self.mean):
             raise PredictionError(
                 f"{self.info.name} was fitted on other agents",
@@ -91,7 +91,7 @@ class LogisticRegressionRecipe:
             raise MissingDependencyError("sklearn", extra="models", purpose="logistic regression") from error
         accepted = samples.truth.accepted
         require_both_classes(self.info.name, samples)
-        features = features_of(samples.inputs, self.info.uses, samples.inputs.num_input)
+        features = features_of(samples.inputs, _form(self.info), samples.inputs.num_input)
         mean = np.zeros(features.shape[1])
         present = ~np.isnan(features).all(axis=0)
         mean[present] = np.nanmean(features[:, present], axis=0)
@@ -134,6 +134,10 @@ def require_both_classes(model: str, samples: GapSamples) -> None:
         )
 
 
+def _form(info: PredictorInfo) -> Literal["1d", "2d"]:
+    return "2d" if "positions" in info.reads else "1d"
+
+
 def features_of(inputs: GapInputs, uses: Literal["1d", "2d"], num_input: int) -> FloatArray:
     """(N, F) features; inputs shorter than ``num_input`` are right-aligned and padded with NaN."""
     if uses == "2d":
@@ -151,11 +155,27 @@ _REFERENCES = (
 )
 
 LR_1D = LogisticRegressionRecipe(
-    info=PredictorInfo(name="LR_1D", title="LR_{1D}", output=OutputKind.PROBABILITY, uses="1d", references=_REFERENCES)
+    info=PredictorInfo(
+        name="LR_1D",
+        title="LR_{1D}",
+        gives=OutputKind.PROBABILITY,
+        reads=frozenset({"distances"}),
+        takes=frozenset({"gaps"}),
+        learns=True,
+        references=_REFERENCES,
+    )
 )
 """On the seven distances."""
 
 LR_2D = LogisticRegressionRecipe(
-    info=PredictorInfo(name="LR_2D", title="LR_{2D}", output=OutputKind.PROBABILITY, uses="2d", references=_REFERENCES)
+    info=PredictorInfo(
+        name="LR_2D",
+        title="LR_{2D}",
+        gives=OutputKind.PROBABILITY,
+        reads=frozenset({"positions", "others"}),
+        takes=frozenset({"gaps"}),
+        learns=True,
+        references=_REFERENCES,
+    )
 )
 """On all positions."""

@@ -1,24 +1,10 @@
-"""What path models share: one generator per sample, and paths that end at the horizon of their sample."""
+"""What models of trajectories share: times of the steps, and an end at the horizon of each sample."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.samples import GapInputs
-from giveway.core.seeds import stream
-
-
-def sample_streams(inputs: GapInputs, rng: np.random.Generator) -> Iterator[np.random.Generator]:
-    """One generator per sample, derived from a single draw and the sample's identifier.
-
-    The paths of a sample then do not depend on which other samples are predicted with it.
-    """
-    root = int(rng.integers(2**62))
-    for sample_id in inputs.sample_id:
-        yield stream(root, sample_id)
 
 
 def times_after(num_steps: int, dt_s: float) -> FloatArray:

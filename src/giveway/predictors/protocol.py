@@ -1,17 +1,30 @@
-"""The contract between the benchmark and a predictor of gap acceptance."""
+"""The contract of predictors: of gap acceptance and of motion alike, and what some of them offer besides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapInputs, GapSamples
+
+if TYPE_CHECKING:
+    from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
+
+
+GAP_STEP_S = 0.2
+"""Spacing of the histories of gap samples [s]."""
+
+READS = ("distances", "positions", "others", "map", "future")
+"""What a predictor may ask for; ``future`` is the oracle's and never true of something that can be deployed."""
+
+TAKES = ("gaps", "motion")
+"""Inputs a ``predict`` can be called with: ``GapInputs``, ``MotionInputs``; the views make one out of the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,57 +34,78 @@ class PredictorInfo:
     Attributes:
         name: registered name, e.g. ``"LR_1D"``.
         title: how tables print it; LaTeX mathematics without dollar signs, e.g. ``"LR_{1D}"``.
-        output: kind of prediction.
-        uses: ``"1d"`` reads ``GapInputs.distance``, ``"2d"`` reads ``GapInputs.xy``.
-        min_input: smallest n_I it can work with.
+        gives: kind of prediction.
+        reads: some of :data:`READS`. For drives ``others`` costs time with large batches, and ``distances`` asks for
+            the conflict of each car.
+        takes: some of :data:`TAKES`.
+        learns: whether it has to be fitted, or loaded, before it can predict.
+        history_s: history it needs [s].
+        horizon_s: how far it predicts [s]; None: as far as it is asked to.
         stochastic: whether predictions depend on the generator passed in.
         references: citation keys or full references for ``giveway cite``.
         version: counts up when the same training samples and seed give another model; old results are then recomputed.
     """
 
     name: str
-    title: str
-    output: OutputKind
-    uses: Literal["1d", "2d"]
-    min_input: int = 1
+    title: str = ""
+    gives: OutputKind = OutputKind.TRAJECTORIES
+    reads: frozenset[str] = frozenset({"positions"})
+    takes: frozenset[str] = frozenset({"motion"})
+    learns: bool = False
+    history_s: float = 0.0
+    horizon_s: float | None = None
     stochastic: bool = False
     references: tuple[str, ...] = ()
-    version: int = 1
+    version: int | str = 1
+
+    @property
+    def min_input(self) -> int:
+        """Smallest number of input steps n_I of a gap sample it can work with."""
+        return 1 + round(self.history_s / GAP_STEP_S)
 
 
 @runtime_checkable
-class FittedGapPredictor(Protocol):
-    """Knows everything it learned; predicting does not change it."""
+class FittedPredictor(Protocol):
+    """A predictor that can predict: one that has learned, or that has nothing to learn."""
 
     @property
     def info(self) -> PredictorInfo:
         """The same fact sheet as the predictor it came from."""
         ...
 
-    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> Prediction:
-        """Predict every sample; the result of one sample must not depend on the others."""
-        ...
+    def predict(self, inputs: Any, rng: np.random.Generator) -> Prediction:
+        """Predict every row of ``GapInputs`` or ``MotionInputs``, whichever ``info.takes`` names.
 
-    def save(self, folder: Path) -> None:
-        """Write everything needed to predict again, without pickles."""
+        The result of one row must not depend on the others; random numbers come from ``inputs.streams(rng)``. Nothing
+        that was learned changes.
+        """
         ...
 
 
 @runtime_checkable
-class GapPredictor(Protocol):
-    """A recipe: hyper-parameters only, no learned state."""
+class Predictor(Protocol):
+    """Hyper-parameters, not yet fitted; :class:`giveway.predictors.base.Predictor` is the class to derive from."""
 
     @property
     def info(self) -> PredictorInfo:
-        """Name, output kind and needs."""
+        """Name, kind of prediction and needs."""
         ...
 
-    def fit(self, samples: GapSamples, rng: np.random.Generator) -> FittedGapPredictor:
+    def fit(self, samples: GapSamples, rng: np.random.Generator) -> FittedPredictor:
         """Learn from training samples."""
         ...
 
-    def load(self, folder: Path) -> FittedGapPredictor:
-        """Read what :meth:`FittedGapPredictor.save` wrote."""
+    def load(self, folder: Path) -> FittedPredictor:
+        """Read what :meth:`Saved.save` wrote."""
+        ...
+
+
+@runtime_checkable
+class Saved(Protocol):
+    """A fitted predictor that can be kept on disk."""
+
+    def save(self, folder: Path) -> None:
+        """Write everything needed to predict again, without pickles."""
         ...
 
 
@@ -84,7 +118,7 @@ class Configurable(Protocol):
         """Names of these switches; cells of the benchmark name no others."""
         ...
 
-    def configured(self, switches: Mapping[str, Any]) -> GapPredictor:
+    def configured(self, switches: Mapping[str, Any]) -> Predictor:
         """The recipe with these switches; called by the benchmark before fitting and loading."""
         ...
 
@@ -117,7 +151,7 @@ class Costed(Protocol):
         ...
 
 
-def configured(recipe: GapPredictor, switches: Mapping[str, Any]) -> GapPredictor:
+def configured(recipe: Predictor, switches: Mapping[str, Any]) -> Predictor:
     """The recipe under these switches, or as it is if it has none."""
     return recipe.configured(switches) if isinstance(recipe, Configurable) else recipe
 
@@ -156,7 +190,7 @@ HERE = TrainingPlace()
 class Trainable(Protocol):
     """A recipe whose training is long enough to be watched, resumed and moved to another device."""
 
-    def placed(self, place: TrainingPlace) -> GapPredictor:
+    def placed(self, place: TrainingPlace) -> Predictor:
         """The same recipe, trained there."""
         ...
 
@@ -165,7 +199,7 @@ class Trainable(Protocol):
 class Tunable(Protocol):
     """A recipe whose training can be set from a specification."""
 
-    def tuned(self, settings: Mapping[str, Any]) -> GapPredictor:
+    def tuned(self, settings: Mapping[str, Any]) -> Predictor:
         """The recipe with some settings replaced; a ConfigError names one that does not exist or does not fit."""
         ...
 
@@ -180,6 +214,22 @@ class Learned(Protocol):
 
 
 @runtime_checkable
+class TrainsOnMotion(Protocol):
+    """A predictor that learns from windows of recordings, for drives."""
+
+    def train(
+        self,
+        windows: MotionWindows,
+        held_out: MotionWindows,
+        out: Path,
+        options: TrainingOptions,
+        on_step: Callable[[int, int, str], None] | None,
+    ) -> TrainedPredictor:
+        """Learn from ``windows`` and write a checkpoint; ``held_out`` tells how well it goes."""
+        ...
+
+
+@runtime_checkable
 class Forgiving(Protocol):
     """A fitted model that makes do with incomplete inputs and says how often it had to."""
 
@@ -188,6 +238,6 @@ class Forgiving(Protocol):
         ...
 
 
-def placed(recipe: GapPredictor, place: TrainingPlace) -> GapPredictor:
+def placed(recipe: Predictor, place: TrainingPlace) -> Predictor:
     """The recipe at this place, or as it is if its training is short."""
     return recipe.placed(place) if isinstance(recipe, Trainable) else recipe

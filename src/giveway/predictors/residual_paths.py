@@ -9,11 +9,11 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import NUM_PATHS, OutputKind, PathSet
+from giveway.core.predictions import NUM_PATHS, OutputKind, Trajectories
 from giveway.core.samples import GapInputs, GapSamples
+from giveway.predictors.checkpoints import load_arrays, save_arrays
 from giveway.predictors.constant_motion import continued
-from giveway.predictors.npz import load_arrays, save_arrays
-from giveway.predictors.path_draws import cut_at_horizon, sample_streams
+from giveway.predictors.path_draws import cut_at_horizon
 from giveway.predictors.protocol import PredictorInfo
 
 NUM_DONORS = 25
@@ -38,7 +38,7 @@ class FittedResidualPaths:
     num_paths: int
     num_donors: int
 
-    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> PathSet:
+    def predict(self, inputs: GapInputs, rng: np.random.Generator) -> Trajectories:
         """n_p paths, each with the deviation of one of the most similar donors."""
         steps = int(inputs.num_predict.max(initial=0))
         nominal = continued(inputs, steps, 1)
@@ -47,12 +47,12 @@ class FittedResidualPaths:
         donors = self.state / self.scale
         count = min(self.num_donors, len(donors))
         xy = np.empty((inputs.num_samples, self.num_paths, steps, 2))
-        for i, own in enumerate(sample_streams(inputs, rng)):
+        for i, own in enumerate(inputs.streams(rng)):
             separation = ((donors - states[i]) ** 2).sum(axis=1)
             nearest = np.argsort(separation, kind="stable")[:count]
             drawn = nearest[own.integers(count, size=self.num_paths)]
             xy[i] = nominal[i][None] + residual[drawn]
-        return PathSet(xy=cut_at_horizon(xy, inputs.num_predict), dt_s=inputs.dt_s)
+        return Trajectories(xy=cut_at_horizon(xy, inputs.num_predict), dt_s=inputs.dt_s)
 
     def save(self, folder: Path) -> None:
         """States and residuals as plain arrays."""
@@ -156,7 +156,14 @@ def _extended(residual: FloatArray, steps: int) -> FloatArray:
 
 RESIDUAL_PATHS = ResidualPaths(
     info=PredictorInfo(
-        name="CV_residual", title="CV_{R}", output=OutputKind.PATHS, uses="2d", min_input=2, stochastic=True
+        name="residual",
+        title="CV_{R}",
+        gives=OutputKind.TRAJECTORIES,
+        reads=frozenset({"positions", "others"}),
+        takes=frozenset({"gaps"}),
+        learns=True,
+        history_s=0.2,
+        stochastic=True,
     )
 )
 """Constant velocity with the deviations of similar training samples."""

@@ -109,9 +109,9 @@ def _declared(component: str) -> list[Citation]:
 
             texts = DATASETS.get(name).info.references
         elif kind == "model":
-            from giveway.predictors import MODELS
+            from giveway.predictors import predictor_named
 
-            texts = MODELS.get(name).info.references
+            texts = predictor_named(name.partition(":")[0]).info.references
     slug = re.sub(r"[^a-z0-9]+", "", name.lower()) or "component"
     return [
         Citation(

@@ -42,8 +42,15 @@ def order_models(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=_model_key)
 
 
+def model_title(name: str) -> str:
+    """The name as text; one with a file, ``"gru:gru.safetensors"``, was fitted before and is marked as pretrained."""
+    return f"{name} (pretrained)" if ":" in name else name
+
+
 def model_latex(name: str) -> str:
-    """``"LR_1D"`` to ``"LR_{1D}"``, as LaTeX mathematics without dollar signs."""
+    """``"LR_1D"`` to ``"LR_{1D}"``, as LaTeX mathematics without dollar signs; pretrained ones are marked."""
+    if ":" in name:
+        return f"{model_latex(name.partition(':')[0])}^\\mathrm{{pretrained}}"
     stem, _, index = name.partition("_")
     return f"{stem}_{{{index.replace('_', ',')}}}" if index else stem
 

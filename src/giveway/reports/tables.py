@@ -13,7 +13,7 @@ from giveway.core.errors import UnknownNameError
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.judgment import Judgment, metric_form
 from giveway.reports.metric_table import MetricTable, Scores, Selection, select_results
-from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, order_datasets, order_models
+from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
 from giveway.reports.published import published_value
 from giveway.reports.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.reports.table import DECIMALS, ColumnGroup, Entry, Line, RowGroup, Table
@@ -153,7 +153,9 @@ def benchmark_table(
     if any(d in real_datasets for d in shown_datasets):
         columns = [(n, published) for n in lengths for published in (False, True)]
     groups = tuple(
-        ColumnGroup(title=m, latex=model_latex(m), columns=tuple(f"{n} publ." if p else str(n) for n, p in columns))
+        ColumnGroup(
+            title=model_title(m), latex=model_latex(m), columns=tuple(f"{n} publ." if p else str(n) for n, p in columns)
+        )
         for m in shown_models
     )
     rows = tuple(

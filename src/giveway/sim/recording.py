@@ -12,7 +12,7 @@ from giveway.core.boxes import corners, footprints
 from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import CarPath, project
-from giveway.predictors.motion.acceptance import AcceptedPredictions
+from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.cases import TICK_S, Role

@@ -5,7 +5,7 @@
     simulation = Simulation(cases)
     while not simulation.done:
         inputs = simulation.requests()
-        simulation.step(predictor.predict(inputs))
+        simulation.step(predictor.predict(inputs, inputs.generator()))
     logs = simulation.logs()
 
 Where the predictions come from makes no difference: a predictor in this process and a client on the wire are given
@@ -14,20 +14,23 @@ the same numbers and what they answer is inspected by the same function.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import PredictionError
+from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
+from giveway.core.predictions import Prediction
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
 from giveway.planning.protocol import Plan, Planner, Situation
-from giveway.predictors.motion.acceptance import AcceptedPredictions, accept
-from giveway.predictors.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs, MotionPrediction
+from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.arrays import PAST, Driver, Forecast, Status
+from giveway.sim.conflicts import routes_and_conflicts
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
@@ -106,14 +109,16 @@ class Simulation:
         self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
         return self._waiting
 
-    def requests(self, *, with_others: bool = False, with_future: bool = False) -> MotionInputs:
+    def requests(self, reads: Collection[str] = ()) -> MotionInputs:
         """What must be predicted from the current state.
 
         Args:
-            with_others: fill the histories of the other cars.
-            with_future: show what will happen if the ego keeps to its plan; for the oracle only.
+            reads: what the predictor looks at, see :data:`giveway.predictors.protocol.READS`: the histories of
+                ``others``; ``distances`` for routes and conflicts, with the others; the ``future`` if the ego keeps to
+                its plan, for the oracle only.
         """
         case, agent = self.waiting()
+        with_others = "others" in reads or "distances" in reads
         return MotionInputs(
             history=self._history(case, agent),
             size=self.fixed.size[case, agent],
@@ -124,12 +129,13 @@ class Simulation:
             car_ids=tuple(self._names[1][case, agent]),
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
-            future=self._future(case, agent) if with_future else None,
+            future=self._future(case, agent) if "future" in reads else None,
             others_ids=self._others_ids(case, agent) if with_others else (),
             age_ticks=self._ages(case, agent) if with_others else None,
+            **(self._conflicts(case, agent) if "distances" in reads else {}),
         )
 
-    def step(self, predictions: MotionPrediction | AcceptedPredictions | None = None) -> AcceptedPredictions | None:
+    def step(self, predictions: Prediction | AcceptedPredictions | None = None) -> AcceptedPredictions | None:
         """Move every case that is not finished by one tick.
 
         Args:
@@ -289,6 +295,11 @@ class Simulation:
             tuple(str(self.cases[c].ids[a]) if a < len(self.cases[c].ids) else "" for a in row.tolist())
             for c, row in zip(case.tolist(), self._other_agents(agent), strict=True)
         )
+
+    def _conflicts(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
+        columns, others = self._columns(case, agent), self._other_agents(agent)
+        route, conflict = routes_and_conflicts(self.fixed, self.moving, PAST + self.tick, case, agent, others, columns)
+        return {"route": route - ORIGIN_M, "conflict": conflict}
 
     def _ages(self, case: IntArray, agent: IntArray) -> IntArray:
         everybody = np.concatenate([agent[:, None], self._other_agents(agent)], axis=1)

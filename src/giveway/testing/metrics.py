@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from giveway.core.errors import PredictionError
-from giveway.core.predictions import QUANTILES, OutputKind, PathSet, Prediction, Probability, TimeDistribution
+from giveway.core.predictions import QUANTILES, OutputKind, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import GapTruth
 from giveway.metrics.metric import Metric
 
@@ -51,15 +51,16 @@ def example_prediction(kind: OutputKind, truth: GapTruth, rng: np.random.Generat
     shape = (truth.accepted.size, 20, truth.future_xy.shape[1] + 2, 2)
     xy = np.zeros(shape)
     xy[:, :, : shape[2] - 2] = np.nan_to_num(truth.future_xy)[:, None]
-    return PathSet(xy=xy + 5.0 * noise * rng.normal(size=shape), dt_s=truth.dt_s)
+    return Trajectories(xy=xy + 5.0 * noise * rng.normal(size=shape), dt_s=truth.dt_s)
 
 
 def take_prediction(prediction: Prediction, index: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Prediction:
     """Some of the samples of a prediction."""
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         return replace(prediction, xy=prediction.xy[index])
     if isinstance(prediction, TimeDistribution):
         return TimeDistribution(p=prediction.p[index], quantile_s=prediction.quantile_s[index])
+    assert isinstance(prediction, Probability)
     return Probability(p=prediction.p[index])
 
 
@@ -130,10 +131,11 @@ def _check_bad_input(metric: Metric, truth: GapTruth, prediction: Prediction) ->
 
 
 def _with_nan(prediction: Prediction) -> Prediction:
-    if isinstance(prediction, PathSet):
+    if isinstance(prediction, Trajectories):
         xy = prediction.xy.copy()
         xy[0, 0, 0, 0] = xy[0, 0, 2:, 0] = np.nan
         return replace(prediction, xy=xy)
+    assert isinstance(prediction, Probability | TimeDistribution)
     p = prediction.p.copy()
     p[0] = np.nan
     return replace(prediction, p=p)
@@ -141,7 +143,7 @@ def _with_nan(prediction: Prediction) -> Prediction:
 
 def _bytes(truth: GapTruth, prediction: Prediction) -> list[bytes]:
     values = [truth.accepted, truth.t_accept_s, truth.t_close_s, truth.future_xy, truth.num_observed]
-    values += [prediction.xy] if isinstance(prediction, PathSet) else [prediction.p]
+    values += [value for name in ("xy", "p") if (value := getattr(prediction, name, None)) is not None]
     return [np.ascontiguousarray(v).tobytes() for v in values]
 
 

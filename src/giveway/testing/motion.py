@@ -1,15 +1,17 @@
-"""Does a trajectory predictor keep the contract? For ours and for yours."""
+"""Conformance of predictors that take the states of cars, for ours and for yours."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import PredictionError
-from giveway.predictors.motion.acceptance import accept, check_shapes
-from giveway.predictors.motion.protocol import MotionInputs, TrajectoryPredictor, constant_velocity_states
+from giveway.core.histories import MotionInputs, constant_velocity_states
+from giveway.predictors.acceptance import accept, on_drive_grid
+from giveway.predictors.protocol import FittedPredictor
 from giveway.testing.drive_scenes import crossing_road
 
 
@@ -42,35 +44,57 @@ def motion_inputs(*, seed: int = 0, requests: int = 6, others: int = 3) -> Motio
     )
 
 
-def check_trajectory_predictor(predictor: TrajectoryPredictor) -> None:
-    """Shapes, finite numbers, probabilities, independence of the batch, reproducibility, no changed inputs.
+class Answer(NamedTuple):
+    """What a predictor said: (R, K, 30, 5) states and (R, K) probabilities, not yet inspected."""
+
+    states: FloatArray
+    probability: FloatArray
+
+
+def answer_of(predictor: FittedPredictor, inputs: MotionInputs) -> Answer:
+    """Ask a predictor as a drive does.
+
+    Raises:
+        PredictionError: another kind of prediction, or arrays of the wrong shape.
+    """
+    return Answer(*on_drive_grid(predictor.predict(inputs, inputs.generator()), inputs))
+
+
+def check_motion_predictor(predictor: FittedPredictor) -> None:
+    """Shapes, finite numbers, probabilities, independence of the batch, blindness to the future, unchanged inputs.
 
     Raises:
         PredictionError: naming what is broken.
     """
+    name = predictor.info.name
     inputs = motion_inputs()
-    if not predictor.info.privileged:
+    if "future" not in predictor.info.reads:
+        forged = replace(inputs, future=np.random.default_rng(1).normal(0.0, 50.0, (inputs.num_requests, 30, 5)))
         inputs = replace(inputs, future=None)
+        if not _same(answer_of(predictor, inputs), answer_of(predictor, forged)):
+            raise PredictionError("what happens later changes a prediction", where=name, hint="do not read the future")
     kept = inputs.history.copy(), inputs.others.copy()
-    answer = predictor.predict(inputs)
-    check_shapes(answer, inputs.num_requests)
-    accepted = accept(answer, inputs)
+    answer = answer_of(predictor, inputs)
+    accepted = accept(predictor.predict(inputs, inputs.generator()), inputs)
     for row, reason in enumerate(accepted.reasons):
         if reason:
-            raise PredictionError(f"prediction {row} is unusable", where=predictor.info.name, found=reason)
+            raise PredictionError(f"prediction {row} is unusable", where=name, found=reason)
     if not (np.array_equal(kept[0], inputs.history) and np.array_equal(kept[1], inputs.others, equal_nan=True)):
-        raise PredictionError("predict changed its inputs", where=predictor.info.name)
-    again = accept(predictor.predict(inputs), inputs)
-    if not np.array_equal(again.states, accepted.states):
-        raise PredictionError("two calls with the same inputs differ", where=predictor.info.name)
+        raise PredictionError("predict changed its inputs", where=name)
+    if not _same(answer_of(predictor, inputs), answer):
+        raise PredictionError("two calls with the same inputs differ", where=name)
     for row in range(inputs.num_requests):
-        alone = accept(predictor.predict(one_request(inputs, row)), one_request(inputs, row))
+        alone = accept(predictor.predict(one_request(inputs, row), inputs.generator()), one_request(inputs, row))
         modes = min(alone.states.shape[1], accepted.states.shape[1])
         if not np.array_equal(alone.states[0, :modes], accepted.states[row, :modes]):
-            raise PredictionError("a prediction depends on the others in its batch", where=predictor.info.name)
+            raise PredictionError("a prediction depends on the others in its batch", where=name)
     empty = one_request(inputs, slice(0, 0))
-    if predictor.predict(empty).states.shape[0] != 0:
-        raise PredictionError("no requests must give no predictions", where=predictor.info.name)
+    if answer_of(predictor, empty).states.shape[0] != 0:
+        raise PredictionError("no requests must give no predictions", where=name)
+
+
+def _same(one: Answer, two: Answer) -> bool:
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, two, strict=True))
 
 
 def one_request(inputs: MotionInputs, rows: int | slice) -> MotionInputs:
@@ -87,6 +111,9 @@ def one_request(inputs: MotionInputs, rows: int | slice) -> MotionInputs:
         car_ids=inputs.car_ids[part],
         tick=inputs.tick[part],
         future=None if inputs.future is None else inputs.future[part],
+        others_ids=inputs.others_ids[part],
+        age_ticks=None if inputs.age_ticks is None else inputs.age_ticks[part],
+        route=None if inputs.route is None else inputs.route[part],
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.errors import PredictionError
+from giveway.core.histories import constant_velocity_states
+from giveway.core.predictions import Trajectories
 from giveway.planning.protocol import PLAN_STEPS, Planner, Situation
-from giveway.predictors.motion.acceptance import accept
-from giveway.predictors.motion.protocol import MotionPrediction, constant_velocity_states
+from giveway.predictors.acceptance import accept
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -23,7 +24,7 @@ def situations(*, ticks: int = 40) -> list[Situation]:
     for tick in range(ticks):
         inputs = simulation.requests()
         states = constant_velocity_states(inputs.history)[:, None]
-        answer = accept(MotionPrediction(states=states, probability=np.ones((len(states), 1))), inputs)
+        answer = accept(Trajectories.of_states(states, np.ones((len(states), 1))), inputs)
         if tick % 5 == 0:
             found.append(simulation.situation(0, int(simulation.fixed.ego[0]), simulation.forecast_of(answer)))
         simulation.step(answer)

@@ -19,7 +19,6 @@ from giveway.predictors.commotions.encounter import encounters_from_distances
 from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
 from giveway.predictors.commotions.fitting.journal import Entry, Journal
 from giveway.predictors.commotions.fitting.optimizers import OPTIMIZERS, budgets_of
-from giveway.predictors.commotions.fitting.parallel import FitTask, fit_many
 from giveway.predictors.commotions.fitting.result import FittedParameters
 from giveway.predictors.commotions.fitting.search import Budget, Trace
 from giveway.predictors.commotions.fitting.trace import TraceLines
@@ -340,15 +339,6 @@ def test_nothing_to_fit_is_an_error():
 def test_budgets_must_match_the_stages():
     with pytest.raises(UsageError, match="every stage"):
         fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=BUDGET * 2))
-
-
-def test_several_fits_in_processes_equal_one_after_the_other(tmp_path):
-    tasks = [
-        FitTask(training=training(), config=CONFIG, switches=QUICK, options=FitOptions(seed=seed, budgets=BUDGET))
-        for seed in (0, 1)
-    ]
-    alone = [fit_parameters(t.training, t.config, switches=QUICK, options=t.options).theta for t in tasks]
-    assert [f.theta for f in fit_many(tasks, workers=2)] == alone
 
 
 def test_lines_for_people_tell_best_loss_acquisition_and_time_left(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.gaps.extract import SampleRules, gaps_from, samples_at
 from giveway.gaps.profile import CLEAN
-from giveway.predictors import MODELS
+from giveway.predictors import PREDICTORS
 from giveway.predictors.commotions import NAMES, Switches
 from giveway.predictors.commotions.fitting.fit import FitOptions
 from giveway.predictors.commotions.fitting.search import Budget
@@ -19,7 +19,7 @@ from giveway.testing.predictors import check_predictor
 
 def small(name, further=10):
     """A registered recipe that fits in a moment."""
-    recipe = MODELS.get(name)
+    recipe = PREDICTORS.get(name)
     options = FitOptions(budgets=[Budget(initial=8, further=further)] * recipe.config.stages)
     return replace(recipe, options=options, switches=Switches(optimizer="cma"))
 
@@ -35,7 +35,7 @@ def test_configurations_keep_the_contract_of_predictors(name):
 
 def test_all_configurations_are_registered_fit_and_predict():
     samples = crossing_samples(40)
-    assert set(NAMES) <= set(MODELS.names())
+    assert set(NAMES) <= set(PREDICTORS.names())
     for name in NAMES:
         prediction = small(name, further=0).fit(samples, rng()).predict(samples.inputs, rng())
         assert ((prediction.p >= 0) & (prediction.p <= 1)).all()
@@ -43,17 +43,17 @@ def test_all_configurations_are_registered_fit_and_predict():
 
 
 def test_titles_are_those_of_the_tables():
-    assert MODELS.get("CM_AIJ21").info.title == "CM_{AIJ21}"
+    assert PREDICTORS.get("CM_AIJ21").info.title == "CM_{AIJ21}"
 
 
 def test_the_profile_of_the_benchmark_chooses_the_published_way():
-    recipe = MODELS.get("CM_IIJ21")
+    recipe = PREDICTORS.get("CM_IIJ21")
     assert configured(recipe, {"commotions": "published"}).switches.optimizer == "bayes"
     assert configured(recipe, {"commotions": "corrected"}).switches == recipe.switches
 
 
 def test_a_specification_may_limit_the_evaluations_of_a_fit():
-    recipe = configured(MODELS.get("CM_INA21"), CLEAN.with_switches(commotions_evaluations=30).model_dump())
+    recipe = configured(PREDICTORS.get("CM_INA21"), CLEAN.with_switches(commotions_evaluations=30).model_dump())
     fitted = recipe.fit(crossing_samples(40), rng())
     assert [stage.evaluations for stage in fitted.parameters.stages] == [30, 30]
     with pytest.raises(ValueError, match="greater than or equal to 4"):
@@ -122,7 +122,7 @@ def test_another_spacing_of_inputs_is_refused():
 def test_another_configuration_is_not_loaded(tmp_path):
     small("CM_IIJ11").fit(crossing_samples(40), rng()).save(tmp_path)
     with pytest.raises(FileFormatError, match="another configuration"):
-        MODELS.get("CM_IIJ12").load(tmp_path)
+        PREDICTORS.get("CM_IIJ12").load(tmp_path)
 
 
 def test_fits_of_the_benchmark_resume_from_journals(tmp_path, monkeypatch):

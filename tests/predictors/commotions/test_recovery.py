@@ -1,21 +1,26 @@
 """Fits find the parameters that made the decisions, as far as decisions tell them."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from giveway.core.errors import UsageError
 from giveway.predictors.commotions import Configuration, Theta
 from giveway.predictors.commotions.fitting.fit import FitOptions
-from giveway.predictors.commotions.fitting.recovery import (
+from giveway.predictors.commotions.fitting.search import Budget
+from giveway.predictors.commotions.parameters import PARAMETER_NAMES, Box
+from giveway.testing.encounters import random_encounters
+
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+from commotions_replicates import (
     NOISE_PARAMETERS,
     Replicate,
     replicate,
     replicate_alone,
     summarize,
 )
-from giveway.predictors.commotions.fitting.search import Budget
-from giveway.predictors.commotions.parameters import PARAMETER_NAMES, Box
-from giveway.testing.encounters import random_encounters
 
 TRUTH = Theta(
     **dict(

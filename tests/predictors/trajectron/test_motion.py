@@ -9,24 +9,24 @@ import pytest
 import torch
 
 from giveway.core.errors import DataError, FileFormatError, PredictionError, UsageError
-from giveway.predictors.motion import make_predictor
-from giveway.predictors.motion.protocol import constant_velocity_states
-from giveway.predictors.motion.trajectron import (
+from giveway.core.histories import constant_velocity_states
+from giveway.predictors import make_predictor
+from giveway.predictors.trajectron.driving import (
     CONTROL_STEP_S,
     CONTROL_STEPS,
-    TrajectronPredictor,
+    DrivingTrajectron,
     load_trajectron,
     motion_features,
     tensor_shapes,
     unicycle_states,
 )
-from giveway.predictors.motion.trajectron_forward import prior_and_controls
-from giveway.predictors.motion.trajectron_training import MOTION, save_trajectron, train_trajectron
-from giveway.predictors.motion.windows import MotionWindows, TrainingOptions
+from giveway.predictors.trajectron.driving_training import MOTION, save_trajectron, train_trajectron
 from giveway.predictors.trajectron.dynamics import integrate
 from giveway.predictors.trajectron.features import from_network
+from giveway.predictors.trajectron.forward import prior_and_controls
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
-from giveway.testing.motion import check_trajectory_predictor, motion_inputs, one_request
+from giveway.predictors.windows import MotionWindows, TrainingOptions
+from giveway.testing.motion import answer_of, check_motion_predictor, motion_inputs, one_request
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def tensors(network):
 
 @pytest.fixture(scope="module")
 def predictor(tensors):
-    return TrajectronPredictor(tensors, MOTION)
+    return DrivingTrajectron(tensors, MOTION)
 
 
 def turning_windows(num: int, *, seed: int = 0) -> MotionWindows:
@@ -62,7 +62,7 @@ def turning_windows(num: int, *, seed: int = 0) -> MotionWindows:
 
 
 def test_it_keeps_the_contract_of_trajectory_predictors(predictor):
-    check_trajectory_predictor(predictor)
+    check_motion_predictor(predictor)
 
 
 def test_plain_arrays_give_what_the_torch_network_gives(network, predictor):
@@ -132,7 +132,7 @@ def test_predictions_turn_and_move_with_the_scene(predictor):
 
     there = replace(inputs, history=moved(inputs.history), others=moved(inputs.others))
     np.testing.assert_allclose(
-        predictor.predict(there).states[..., :4], moved(predictor.predict(inputs).states)[..., :4], atol=1e-6
+        answer_of(predictor, there).states[..., :4], moved(answer_of(predictor, inputs).states)[..., :4], atol=1e-6
     )
 
 
@@ -143,15 +143,15 @@ def test_frames_before_a_car_appeared_are_not_read(predictor):
     forged = replace(inputs, history=inputs.history.copy(), others=inputs.others.copy())
     forged.history[:, :6] += 100.0
     forged.others[:, 0, :9] -= 50.0
-    one, two = (predictor.predict(replace(i, age_ticks=age)) for i in (inputs, forged))
+    one, two = (answer_of(predictor, replace(i, age_ticks=age)) for i in (inputs, forged))
     np.testing.assert_array_equal(one.states, two.states)
-    assert not np.array_equal(predictor.predict(forged).states, one.states)
+    assert not np.array_equal(answer_of(predictor, forged).states, one.states)
 
 
 def test_far_and_absent_cars_change_nothing(predictor):
     inputs = motion_inputs()
     far = replace(inputs, others=np.concatenate([inputs.others, inputs.others[:, :1] + 500.0], axis=1))
-    np.testing.assert_allclose(predictor.predict(far).states, predictor.predict(inputs).states, atol=1e-12)
+    np.testing.assert_allclose(answer_of(predictor, far).states, answer_of(predictor, inputs).states, atol=1e-12)
 
 
 def test_training_beats_constant_velocity_resumes_and_tells_how_it_goes(tmp_path):
@@ -173,8 +173,8 @@ def test_training_beats_constant_velocity_resumes_and_tells_how_it_goes(tmp_path
     assert "epoch 4/14" in lines[3]
     assert not list(tmp_path.glob(".*training"))
     inputs = replace(motion_inputs(requests=60), history=held.history, others=held.others)
-    answer = make_predictor(f"trajectron:{tmp_path / 'a.safetensors'}").predict(inputs)
-    np.testing.assert_array_equal(answer.states, resumed.predictor.predict(inputs).states)
+    answer = answer_of(make_predictor(f"trajectron:{tmp_path / 'a.safetensors'}"), inputs)
+    np.testing.assert_array_equal(answer.states, answer_of(resumed.predictor, inputs).states)
     best = answer.states[np.arange(60), answer.probability.argmax(axis=1), :, :2]
     ours = np.linalg.norm(best - held.future, axis=-1).mean()
     straight = np.linalg.norm(constant_velocity_states(held.history)[..., :2] - held.future, axis=-1).mean()
@@ -182,8 +182,8 @@ def test_training_beats_constant_velocity_resumes_and_tells_how_it_goes(tmp_path
 
 
 def test_bad_checkpoints_and_windows_get_a_sentence(tensors, tmp_path):
-    with pytest.raises(UsageError, match="needs a checkpoint"):
-        load_trajectron()
+    with pytest.raises(UsageError, match="TPP has to be trained"):
+        make_predictor("TPP")
     with pytest.raises(DataError, match="no such"):
         load_trajectron(tmp_path / "none")
     good = tmp_path / "good.safetensors"

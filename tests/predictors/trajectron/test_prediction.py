@@ -10,7 +10,8 @@ from giveway.predictors.trajectron.config import SMALL, TrajectronConfig
 from giveway.predictors.trajectron.dynamics import integrate, log_density, propagate
 from giveway.predictors.trajectron.features import build_features, count_fallbacks, motion_states
 from giveway.predictors.trajectron.network import TrajectronNetwork
-from giveway.predictors.trajectron.predictor import FittedTrajectron, Trajectron
+from giveway.predictors.trajectron.predictor import FittedTrajectron
+from giveway.predictors.trajectron.recipe import Trajectron
 from giveway.predictors.trajectron.sampling import sample_paths
 from giveway.testing.predictors import check_predictor
 

@@ -13,7 +13,7 @@ from giveway.predictors.trajectron.checkpoint import load_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig, kl_weight, logit_clamp
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
 from giveway.predictors.trajectron.objective import step_log_density, training_objective
-from giveway.predictors.trajectron.predictor import Trajectron
+from giveway.predictors.trajectron.recipe import Trajectron
 from giveway.predictors.trajectron.training import seeded, spoken, train, training_set
 from references import trajectron as plain
 

@@ -11,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.serve.rpc.messages import (
     FETCH,

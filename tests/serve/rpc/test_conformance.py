@@ -17,7 +17,7 @@ from giveway.serve.rpc.verdicts import RULES, Verdict, judge
 
 BAD_CLIENT = """
 import sys, time
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, inputs_of, push_of
 
 address, way, manner = sys.argv[1:]
@@ -42,7 +42,8 @@ while True:
         if manner == "stops when idle":
             sys.exit()
         continue
-    message = push_of(predictor.predict(inputs_of(env, turn.about)), env.my_traj.state[-1].track_id)
+    inputs = inputs_of(env, turn.about)
+    message = push_of(predictor.predict(inputs, inputs.generator()), inputs, env.my_traj.state[-1].track_id)
     states = message.pred_trajs[0].state
     if manner == "29 states":
         del states[29]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.serve.rpc.exchange import Exchange, Tally
 from giveway.serve.rpc.messages import FETCH

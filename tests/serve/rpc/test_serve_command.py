@@ -19,7 +19,7 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.drive.bundled import bundled_set
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc import sessions
 from giveway.serve.rpc.client import Connection, inputs_of, predict_for, push_of
 from giveway.sim.case_files import write_cases
@@ -70,7 +70,8 @@ def answer(connection: Connection, count: int) -> None:
             count -= 1
         if turn.env.resp_code == 0:
             track = turn.env.my_traj.state[-1].track_id
-            message = push_of(predictor.predict(inputs_of(turn.env, turn.about)), track)
+            inputs = inputs_of(turn.env, turn.about)
+            message = push_of(predictor.predict(inputs, inputs.generator()), inputs, track)
 
 
 def wait_for_logs(out: Path, count: int) -> None:

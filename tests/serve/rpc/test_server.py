@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from giveway.core.errors import UsageError
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.server import PredictionServer, ServerOptions

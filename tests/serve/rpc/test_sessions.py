@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from giveway.core.predictions import Trajectories
 from giveway.drive.driving import Drive, drive_cases
 from giveway.planning.builtin import DefaultPlanner
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.sim.log_files import read_log
 from giveway.sim.logs import DriveLog
+from giveway.testing.motion import answer_of
 from serve.rpc.conftest import SOURCE, Served, both_ways, short_case
 
 Serve = Callable[..., Served]
@@ -153,13 +155,10 @@ def test_several_modes_arrive_with_their_probabilities(serve: Serve, tmp_path: P
     class TwoModes:
         info = make_predictor("echo").info
 
-        def predict(self, inputs):
-            from giveway.predictors.motion.protocol import MotionPrediction
-
-            one = make_predictor("echo").predict(inputs).states
-            other = make_predictor("constant_velocity").predict(inputs).states
+        def predict(self, inputs, rng):
+            one, other = (answer_of(make_predictor(name), inputs).states for name in ("echo", "constant_velocity"))
             weight = np.array([[0.25, 0.75]])
-            return MotionPrediction(states=np.concatenate([one, other], axis=1), probability=weight)
+            return Trajectories.of_states(np.concatenate([one, other], axis=1), weight)
 
     served = serve(deadline_s=30.0)
     predict_for(Connection(served.address, stream=stream), TwoModes())

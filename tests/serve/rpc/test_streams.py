@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from giveway.core.errors import ProtocolError
-from giveway.predictors.motion import make_predictor
+from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, inputs_of, predict_for, push_of
 from giveway.serve.rpc.messages import PREDICT, PredictRequest, PredictResponse
 from giveway.serve.rpc.streams import MAX_STREAMS, OpenStream, OpenStreams
@@ -89,8 +89,9 @@ def test_a_client_may_hang_up_after_any_message_and_come_back(serve: Serve) -> N
     for _ in range(9):
         talk = Talk(served.address, stream=True, name="me")
         car = talk.fetch_car()
-        prediction = ECHO.predict(inputs_of(car, {}))
-        assert talk.push(push_of(prediction, car.my_traj.state[-1].track_id)).resp_code == 0
+        inputs = inputs_of(car, {})
+        prediction = ECHO.predict(inputs, inputs.generator())
+        assert talk.push(push_of(prediction, inputs, car.my_traj.state[-1].track_id)).resp_code == 0
         talk.connection.close()
     predict_for(Connection(served.address, name="me"), ECHO)
     counts = served.result().document["wire"]["counts"]

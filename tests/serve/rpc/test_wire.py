@@ -33,7 +33,7 @@ def test_a_client_sees_the_numbers_of_a_run_in_process() -> None:
     simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=DefaultPlanner())
     for _ in range(3):
         simulation.step()
-    inputs = simulation.requests(with_others=True)
+    inputs = simulation.requests(("others",))
     numbers = track_ids({"ego", "other", "follower"})
     request = request_of(inputs, 0, numbers, "crossing")
     sent = FetchEnvResponse.FromString(request.response.SerializeToString())
@@ -62,9 +62,7 @@ def test_a_young_car_has_its_oldest_state_repeated_and_absent_cars_are_not_sent(
         simulation.step()
     assert simulation.tick == 3
     simulation.step()
-    sent = request_of(
-        simulation.requests(with_others=True), 0, track_ids({"ego", "other", "follower"}), "crossing"
-    ).response
+    sent = request_of(simulation.requests(("others",)), 0, track_ids({"ego", "other", "follower"}), "crossing").response
     states = sent.my_traj.state
     assert [s.frame_id for s in states] == [0] * 9 + [1]
     assert all(s.y == states[0].y for s in states[:9])

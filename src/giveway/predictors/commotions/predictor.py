@@ -1,4 +1,4 @@
-"""The 32 configurations as predictors of the benchmark: ``MODELS.get("CM_AIJ11")``.
+"""The 32 configurations as predictors of the benchmark: ``PREDICTORS.get("CM_AIJ11")``.
 
 Every registered name is an attribute of this module, made on demand; there is no file per variant.
 """
@@ -50,9 +50,11 @@ def info_of(config: Configuration) -> PredictorInfo:
     return PredictorInfo(
         name=config.name,
         title=f"CM_{{{config.code}}}",
-        output=OutputKind.TIME,
-        uses="1d",
-        min_input=2,
+        gives=OutputKind.TIME,
+        reads=frozenset({"distances"}),
+        takes=frozenset({"gaps"}),
+        learns=True,
+        history_s=0.2,
         stochastic=True,
         references=REFERENCES,
         version=MODEL_VERSION,

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from giveway.core.errors import MissingDependencyError, ProtocolError
-from giveway.core.lanes import LaneMap
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     HISTORY_STEPS,
     STATE_SIZE,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictor,
 )
+from giveway.core.lanes import LaneMap
+from giveway.core.predictions import Prediction
+from giveway.predictors.acceptance import on_drive_grid
+from giveway.predictors.protocol import FittedPredictor
 from giveway.serve.rpc.connection import Connection
 from giveway.serve.rpc.messages import PushMyTrajectoryRequest
 from giveway.serve.rpc.wire import BUSY, IDLE, OK, OVER, mode_of
@@ -79,17 +80,22 @@ def inputs_of(response: Any, metadata: Mapping[str, str], roads: Mapping[str, La
     )
 
 
-def push_of(prediction: MotionPrediction, track_id: int) -> Any:
-    """The message for a prediction of one car."""
+def push_of(prediction: Prediction, inputs: MotionInputs, track_id: int) -> Any:
+    """The message for a prediction of one car.
+
+    Raises:
+        PredictionError: another kind of prediction than trajectories of 3 s.
+    """
     message = PushMyTrajectoryRequest()
-    for states, probability in zip(prediction.states[0], prediction.probability[0], strict=True):
-        message.pred_trajs.append(mode_of(states, track_id))
+    states, weights = on_drive_grid(prediction, inputs)
+    for mode, probability in zip(states[0], weights[0], strict=True):
+        message.pred_trajs.append(mode_of(mode, track_id))
         message.probability.append(float(probability))
     return message
 
 
 def predict_for(
-    connection: Connection, predictor: TrajectoryPredictor, *, roads: Mapping[str, LaneMap] | None = None
+    connection: Connection, predictor: FittedPredictor, *, roads: Mapping[str, LaneMap] | None = None
 ) -> ClientReport:
     """Answer a server until its session is over.
 
@@ -101,7 +107,7 @@ def predict_for(
     Raises:
         ProtocolError: the server refused the client or answered what the protocol does not know.
     """
-    if predictor.info.privileged:
+    if "future" in predictor.info.reads:
         raise ProtocolError(
             f"{predictor.info.title} needs the true future", found="a server never sends it", hint="giveway drive run"
         )
@@ -125,7 +131,8 @@ def predict_for(
             inputs = inputs_of(env, turn.about, roads)
             if not cases or cases[-1] != inputs.case_ids[0]:
                 cases.append(inputs.case_ids[0])
-            message = push_of(predictor.predict(inputs), env.my_traj.state[-1].track_id)
+            answer = predictor.predict(inputs, inputs.generator())
+            message = push_of(answer, inputs, env.my_traj.state[-1].track_id)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -135,7 +142,7 @@ def main(argv: list[str] | None = None) -> None:
     import sys
 
     from giveway.core.errors import GivewayError
-    from giveway.predictors.motion import make_predictor
+    from giveway.predictors import make_predictor
 
     parser = argparse.ArgumentParser(
         prog="python -m giveway.serve.rpc.client", description="Predict for a Give Way server."

@@ -11,8 +11,8 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import wrap_angle
-from giveway.predictors.motion.acceptance import LARGEST, MAX_MODES, PROBABILITY_TOLERANCE
-from giveway.predictors.motion.protocol import FUTURE_STEPS, STEP_S
+from giveway.core.histories import FUTURE_STEPS, STEP_S
+from giveway.predictors.acceptance import LARGEST, MAX_MODES, PROBABILITY_TOLERANCE
 from giveway.serve.rpc.wire import Request
 
 FRAME_M = 5.0

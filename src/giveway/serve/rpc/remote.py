@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from giveway.predictors.motion.acceptance import stack_rows
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     STATE_SIZE,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
 )
+from giveway.core.predictions import Trajectories
+from giveway.predictors.acceptance import stack_rows
+from giveway.predictors.protocol import PredictorInfo
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.wire import Request, request_of, track_ids
 from giveway.sim.cases import Case
@@ -32,11 +33,11 @@ class RemotePredictor:
     """
 
     def __init__(self, exchange: Exchange, cases: Iterable[Case], *, name: str = "grpc") -> None:
-        self.info = TrajectoryPredictorInfo(name=name, title=name, uses_others=True)
+        self.info = PredictorInfo(name=name, title=name, reads=frozenset({"positions", "others"}))
         self._exchange = exchange
         self._sites = {case.id: case.site for case in cases}
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """One fetch and one push per row; rows without an answer say why."""
         requests: list[Request] = []
         made: dict[tuple[str, int], dict[str, Any]] = {}
@@ -53,6 +54,4 @@ class RemotePredictor:
                 for answer in answers
             ]
         )
-        return MotionPrediction(
-            states=stacked.states, probability=stacked.probability, missing=tuple(a.missing for a in answers)
-        )
+        return replace(stacked, missing=tuple(a.missing for a in answers))

@@ -10,8 +10,8 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import ProtocolError
-from giveway.predictors.motion.acceptance import MAX_MODES, row_faults
-from giveway.predictors.motion.protocol import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
+from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
+from giveway.predictors.acceptance import MAX_MODES, row_faults
 from giveway.serve.rpc.messages import FetchEnvResponse, Trajectory
 
 OK, REFUSED, IDLE, BUSY, OVER = 0, -1, 2, 3, 233

@@ -14,7 +14,8 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
 from giveway.core.sealed_files import write_weights
-from giveway.predictors.motion.trajectron import (
+from giveway.predictors.trajectron.config import TrajectronConfig
+from giveway.predictors.trajectron.driving import (
     CONTROL_STEP_S,
     CONTROL_STEPS,
     FORMAT,
@@ -23,9 +24,8 @@ from giveway.predictors.motion.trajectron import (
     motion_features,
     tensor_shapes,
 )
-from giveway.predictors.motion.windows import MotionWindows, TrainedPredictor, TrainingOptions
-from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import to_network
+from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 if TYPE_CHECKING:
     from giveway.predictors.trajectron.checkpoint import EpochReport

@@ -10,20 +10,20 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, UsageError
+from giveway.core.histories import HEADING, constant_velocity_states
 from giveway.core.sealed_files import write_weights
 from giveway.core.seeds import seed_for
-from giveway.predictors.motion.gru import (
+from giveway.predictors.gru import (
     FEATURES,
     FORMAT,
     FUTURE_STEPS,
     HIDDEN,
     MODES,
     SHAPES,
-    load_gru,
+    GruPredictor,
     local_features,
 )
-from giveway.predictors.motion.protocol import HEADING, constant_velocity_states
-from giveway.predictors.motion.windows import MotionWindows, TrainedPredictor, TrainingOptions
+from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 BATCH = 256
 EPOCHS = 12
@@ -141,7 +141,6 @@ def _local_offsets(histories: FloatArray, futures: FloatArray) -> FloatArray:
 
 def train_gru_file(
     windows: MotionWindows,
-    held_out: MotionWindows,
     out: Path,
     options: TrainingOptions,
     on_step: Callable[[int, int, str], None] | None,
@@ -157,7 +156,7 @@ def train_gru_file(
             "the GRU is trained on the processor, for all epochs",
             where="--device" if options.device != "cpu" else "--patience",
             found=options.device if options.device != "cpu" else options.patience,
-            hint="leave the option out, or use --kind trajectron",
+            hint="leave the option out, or train TPP",
         )
     epochs = options.epochs or EPOCHS
     loss: list[float] = []
@@ -169,7 +168,7 @@ def train_gru_file(
 
     weights = train_gru(windows.history, windows.future, epochs=epochs, seed=options.seed, on_step=step)
     save_gru(out, weights, note=f"{len(windows.history)} windows, {epochs} epochs, seed {options.seed}")
-    return TrainedPredictor(predictor=load_gru(out), loss=loss, validation_ade_m=[None] * len(loss))
+    return TrainedPredictor(predictor=GruPredictor().load(out), loss=loss, validation_ade_m=[None] * len(loss))
 
 
 def save_gru(path: Path, weights: dict[str, FloatArray], *, note: str) -> None:

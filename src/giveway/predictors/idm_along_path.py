@@ -8,13 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.kernels import njit
-from giveway.core.lanes import LaneMap
-from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import coarse_points, lead_on_path
-from giveway.planning.paths import CarPath, path_through, table_of
-from giveway.predictors.motion.acceptance import stack_rows
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     HEADING,
     STATE_SIZE,
@@ -22,9 +16,15 @@ from giveway.predictors.motion.protocol import (
     VX,
     VY,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
 )
+from giveway.core.kernels import njit
+from giveway.core.lanes import LaneMap
+from giveway.core.predictions import Trajectories
+from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.occupancy import coarse_points, lead_on_path
+from giveway.planning.paths import CarPath, path_through, table_of
+from giveway.predictors.acceptance import stack_rows
+from giveway.predictors.base import Predictor
 from giveway.roads.queries import PreparedMap, prepare
 
 LOOK_M = 60.0
@@ -75,7 +75,13 @@ def _roll_out(
         out[k, 4] = heading
 
 
-class IdmAlongPath:
+class IdmAlongPath(
+    Predictor,
+    name="idm_along_path",
+    title="IDM along path",
+    reads=("positions", "others", "map"),
+    references=("Treiber, Hennecke, Helbing (2000), Physical Review E 62, 1805",),
+):
     """Lane following by the intelligent driver model.
 
     Args:
@@ -83,20 +89,13 @@ class IdmAlongPath:
         desired_speed_mps: of every car; one that is faster now keeps its speed.
     """
 
-    info = TrajectoryPredictorInfo(
-        name="idm_along_path",
-        title="IDM along path",
-        uses_others=True,
-        references=("Treiber, Hennecke, Helbing (2000), Physical Review E 62, 1805",),
-    )
-
     def __init__(self, parameters: IdmParameters | None = None, desired_speed_mps: float = DESIRED_SPEED_MPS) -> None:
         self._parameters = parameters or IdmParameters()
         self._desired = desired_speed_mps
         self._maps: dict[int, tuple[LaneMap, PreparedMap]] = {}
         self._routes: dict[tuple[int, int], list[CarPath]] = {}
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """One mode per way the lanes lead to, at most three."""
         current = inputs.history[:, -1]
         xy = current[:, :2] + inputs.origin_m

@@ -1,25 +1,23 @@
-"""Predictors that need no training: stay, straight on, keep turning, and the true future."""
+"""Predictors of motion that need no training: stay, keep turning, and the true future."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from giveway.core import elementary
-from giveway.core.arrays import FloatArray
 from giveway.core.errors import PredictionError
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     HEADING,
     STEP_S,
     VX,
     VY,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
     X,
     Y,
-    constant_velocity_states,
 )
+from giveway.core.predictions import Trajectories
+from giveway.predictors.base import Predictor
 
 TURN_WINDOW = 5
 """Steps of history over which the turn rate is taken."""
@@ -29,38 +27,20 @@ MIN_TURNING_SPEED_MPS = 1.0
 """Below this the heading of a recording is too noisy to extrapolate."""
 
 
-def _one_mode(states: FloatArray) -> MotionPrediction:
-    return MotionPrediction(states=states[:, None], probability=np.ones((states.shape[0], 1)))
-
-
-class Echo:
+class Echo(Predictor, name="echo", title="echo"):
     """Every car stays where it is: the least a client can send, and a floor for everything else."""
 
-    info = TrajectoryPredictorInfo(name="echo", title="echo")
-
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """The current state, thirty times, standing."""
         states = np.repeat(inputs.history[:, -1:], FUTURE_STEPS, axis=1)
         states[..., [VX, VY]] = 0.0
-        return _one_mode(states)
+        return Trajectories.of_states(states[:, None])
 
 
-class ConstantVelocity:
-    """Every car goes straight on at its speed."""
-
-    info = TrajectoryPredictorInfo(name="constant_velocity", title="constant velocity")
-
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
-        """X + v t."""
-        return _one_mode(constant_velocity_states(inputs.history))
-
-
-class ConstantTurnRate:
+class ConstantTurnRate(Predictor, name="constant_turn_rate", title="constant turn rate"):
     """Every car keeps its speed and its turn rate (the mean of the last half second)."""
 
-    info = TrajectoryPredictorInfo(name="constant_turn_rate", title="constant turn rate")
-
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """A circular arc; straight on below 1 m/s."""
         current = inputs.history[:, -1]
         speed = np.hypot(current[:, VX], current[:, VY])
@@ -80,18 +60,16 @@ class ConstantTurnRate:
         states[..., VX] = speed[:, None] * np.cos(course + turn)
         states[..., VY] = speed[:, None] * np.sin(course + turn)
         states[..., HEADING] += turn
-        return _one_mode(states)
+        return Trajectories.of_states(states[:, None])
 
 
-class Oracle:
+class Oracle(Predictor, name="oracle", title="oracle", reads=("future",)):
     """What will happen if the ego keeps to its plan: the recorded future of replay cars, all others simulated ahead.
 
     A reactive car does something else when the ego changes its plan, so even the oracle can be wrong.
     """
 
-    info = TrajectoryPredictorInfo(name="oracle", title="oracle", privileged=True)
-
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """The true future.
 
         Raises:
@@ -99,4 +77,4 @@ class Oracle:
         """
         if inputs.future is None:
             raise PredictionError("the oracle needs the true future", found="a request without one")
-        return _one_mode(inputs.future)
+        return Trajectories.of_states(inputs.future[:, None])

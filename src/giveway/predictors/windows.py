@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.predictors.motion.protocol import TrajectoryPredictor
+from giveway.predictors.protocol import FittedPredictor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,21 +50,6 @@ class TrainedPredictor:
     validation_ade_m: error on held-out windows after each epoch; None where it was not computed.
     """
 
-    predictor: TrajectoryPredictor
+    predictor: FittedPredictor
     loss: list[float] = field(default_factory=list[float])
     validation_ade_m: list[float | None] = field(default_factory=list[float | None])
-
-
-class PredictorTrainer(Protocol):
-    """Trains on windows and writes a checkpoint."""
-
-    def __call__(
-        self,
-        windows: MotionWindows,
-        held_out: MotionWindows,
-        out: Path,
-        options: TrainingOptions,
-        on_step: Callable[[int, int, str], None] | None,
-    ) -> TrainedPredictor:
-        """Learn from ``windows``; ``held_out`` serves to tell how well it goes, never to learn."""
-        ...

@@ -1,34 +1,35 @@
 """A small recurrent baseline: ten states in, three modes of thirty positions out.
 
 Positions and velocities are given in the car's own frame; the network predicts what constant velocity gets wrong, so an
-untrained one *is* constant velocity. Training needs PyTorch (:mod:`giveway.predictors.motion.gru_training`); predicting
+untrained one *is* constant velocity. Training needs PyTorch (:mod:`giveway.predictors.gru_training`); predicting
 does not: the weights are run by a compiled loop in which a car's result cannot depend on who else is in the batch.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.errors import FileFormatError, UsageError
-from giveway.core.kernels import njit
-from giveway.predictors.motion.checkpoints import check_finite, read_tensors
-from giveway.predictors.motion.protocol import (
+from giveway.core.errors import FileFormatError
+from giveway.core.histories import (
     FUTURE_STEPS,
     HEADING,
     STEP_S,
     VX,
     VY,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
     states_from_positions,
 )
+from giveway.core.kernels import njit
+from giveway.core.predictions import Trajectories
+from giveway.predictors.base import Predictor
+from giveway.predictors.checkpoints import fingerprint_of, read_tensors
+from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 HIDDEN = 64
 MODES = 3
@@ -59,24 +60,47 @@ def local_features(history: FloatArray) -> FloatArray:
     return np.stack(turned, axis=-1) / 10.0
 
 
-class GruPredictor:
-    """The trained network.
+class GruPredictor(Predictor, name="gru", title="GRU", learns=True):
+    """A small recurrent network for drives: three modes, trained in seconds on recordings.
 
     Args:
-        weights: tensors by name, see :data:`SHAPES`.
+        weights: tensors by name, see :data:`SHAPES`; None before training.
     """
 
-    info = TrajectoryPredictorInfo(name="gru", title="GRU")
-
-    def __init__(self, weights: dict[str, FloatArray]) -> None:
-        self.weights = {name: np.ascontiguousarray(weights[name], dtype=np.float64) for name in SHAPES}
-        digest = hashlib.sha256()
-        for name in SHAPES:
-            digest.update(self.weights[name].tobytes())
-        self.fingerprint = digest.hexdigest()[:12]
+    def __init__(self, weights: Mapping[str, FloatArray] | None = None) -> None:
+        given = weights or {}
+        self.weights = {name: np.ascontiguousarray(given[name], dtype=np.float64) for name in SHAPES if name in given}
+        self.fingerprint = fingerprint_of(self.weights)
         """Tells checkpoints apart in result stores."""
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def load(self, folder: Path) -> GruPredictor:
+        """Read a checkpoint, a file that :meth:`train` wrote.
+
+        Raises:
+            DataError: no such file.
+            FileFormatError: not a checkpoint of this network.
+            MissingDependencyError: without safetensors.
+        """
+        found, meta = read_tensors(folder)
+        shapes = {name: tensor.shape for name, tensor in found.items()}
+        if meta.get("format") != FORMAT or shapes != SHAPES:
+            raise FileFormatError("not a checkpoint of this network", where=folder, found=json.dumps(meta)[:200])
+        return GruPredictor(found)
+
+    def train(
+        self,
+        windows: MotionWindows,
+        held_out: MotionWindows,
+        out: Path,
+        options: TrainingOptions,
+        on_step: Callable[[int, int, str], None] | None,
+    ) -> TrainedPredictor:
+        """See :func:`giveway.predictors.gru_training.train_gru_file`."""
+        from giveway.predictors.gru_training import train_gru_file
+
+        return train_gru_file(windows, out, options, on_step)
+
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """Three modes, most likely ones not first."""
         current = inputs.history[:, -1]
         raw = _forward(local_features(inputs.history), *self.weights.values())
@@ -89,10 +113,8 @@ class GruPredictor:
         )
         straight = current[:, None, :2] + ahead * current[:, None, VX : VY + 1]
         weight = np.exp(logits - logits.max(axis=1, keepdims=True)) if len(logits) else logits
-        return MotionPrediction(
-            states=states_from_positions(np.repeat(current[:, None], MODES, axis=1), straight[:, None] + turned),
-            probability=weight / weight.sum(axis=1, keepdims=True),
-        )
+        states = states_from_positions(np.repeat(current[:, None], MODES, axis=1), straight[:, None] + turned)
+        return Trajectories.of_states(states, weight / weight.sum(axis=1, keepdims=True))
 
 
 @njit(cache=True, nogil=True)
@@ -136,26 +158,3 @@ def _forward(
             middle[i] = max(middle[i], 0.0)
         _dot(out_w, out_b, middle, result[r])
     return result
-
-
-def load_gru(checkpoint: Path | None = None) -> GruPredictor:
-    """Read a checkpoint.
-
-    Raises:
-        UsageError: no checkpoint given.
-        DataError: no such file.
-        FileFormatError: not a checkpoint of this network.
-        MissingDependencyError: without safetensors.
-    """
-    if checkpoint is None:
-        raise UsageError(
-            "the GRU needs a checkpoint",
-            found="no --checkpoint",
-            hint="giveway drive train FOLDER --out gru.safetensors",
-        )
-    found, meta = read_tensors(checkpoint)
-    shapes = {name: tensor.shape for name, tensor in found.items()}
-    if meta.get("format") != FORMAT or shapes != SHAPES:
-        raise FileFormatError("not a checkpoint of this network", where=checkpoint, found=json.dumps(meta)[:200])
-    check_finite(found, checkpoint)
-    return GruPredictor(found)

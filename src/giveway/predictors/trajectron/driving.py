@@ -1,6 +1,6 @@
-"""Trajectron++ as a predictor for driving: ten past frames in, K modes of thirty frames with probabilities out.
+"""Trajectron++ in a drive: ten past states in, K modes of thirty states with probabilities out.
 
-The network of :mod:`giveway.predictors.trajectron` with the car's own frame (position and heading now), its own
+The network of :mod:`giveway.predictors.trajectron` in the car's own coordinates (position and heading now), its own
 velocities and headings as recorded up to now, and the cars around it summed as neighbors. Controls are held for 0.2 s,
 so fifteen
 decoder steps give thirty frames. Predicting needs no PyTorch.
@@ -12,16 +12,14 @@ Reference:
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.errors import FileFormatError, GivewayError, UsageError
-from giveway.predictors.motion.checkpoints import check_finite, read_tensors
-from giveway.predictors.motion.protocol import (
+from giveway.core.errors import FileFormatError, GivewayError
+from giveway.core.histories import (
     FUTURE_STEPS,
     HEADING,
     HISTORY_STEPS,
@@ -30,12 +28,14 @@ from giveway.predictors.motion.protocol import (
     VX,
     VY,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
 )
-from giveway.predictors.motion.trajectron_forward import prior_and_controls
+from giveway.core.predictions import Trajectories
+from giveway.predictors.base import HISTORY_S, HORIZON_S
+from giveway.predictors.checkpoints import fingerprint_of, read_tensors
+from giveway.predictors.protocol import PredictorInfo
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import STATE_SCALE, Features, backward_difference, unwrapped
+from giveway.predictors.trajectron.forward import prior_and_controls
 
 FORMAT = "giveway-trajectron-motion-1"
 HELD_FRAMES = 2
@@ -124,35 +124,41 @@ def unicycle_states(controls: FloatArray, heading: FloatArray, features: Feature
     return out
 
 
-class TrajectronPredictor:
-    """The trained network.
+REFERENCES = (
+    "T. Salzmann, B. Ivanovic, P. Chakravarty, M. Pavone, Trajectron++: Dynamically-Feasible Trajectory Forecasting "
+    "With Heterogeneous Data, ECCV 2020",
+)
+
+
+class DrivingTrajectron:
+    """The network after training on recordings.
 
     Args:
         weights: tensors by name, see :func:`tensor_shapes`.
         config: sizes it was trained with.
     """
 
-    info = TrajectoryPredictorInfo(
-        name="trajectron",
-        title="Trajectron++",
-        uses_others=True,
-        references=("T. Salzmann et al., Trajectron++, ECCV 2020",),
+    info = PredictorInfo(
+        name="TPP",
+        title="T++",
+        reads=frozenset({"positions", "others"}),
+        learns=True,
+        history_s=HISTORY_S,
+        horizon_s=HORIZON_S,
+        references=REFERENCES,
     )
 
     def __init__(self, weights: dict[str, FloatArray], config: TrajectronConfig) -> None:
         self.config = config
         self.weights = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in sorted(weights.items())}
-        digest = hashlib.sha256(config.to_json().encode())
-        for value in self.weights.values():
-            digest.update(value.tobytes())
-        self.fingerprint = digest.hexdigest()[:12]
+        self.fingerprint = fingerprint_of(self.weights, config.to_json())
         """Tells checkpoints apart in result stores."""
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """All modes of all cars, in the order of the latent variable."""
         features = motion_features(inputs.history, inputs.others, inputs.age_ticks, self.config)
         p, controls, heading = prior_and_controls(self.weights, features, CONTROL_STEPS)
-        return MotionPrediction(states=unicycle_states(controls, heading, features), probability=p)
+        return Trajectories.of_states(unicycle_states(controls, heading, features), p)
 
 
 def tensor_shapes(config: TrajectronConfig) -> dict[str, tuple[int, ...]]:
@@ -179,21 +185,14 @@ def tensor_shapes(config: TrajectronConfig) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def load_trajectron(checkpoint: Path | None = None) -> TrajectronPredictor:
+def load_trajectron(checkpoint: Path) -> DrivingTrajectron:
     """Read a checkpoint.
 
     Raises:
-        UsageError: no checkpoint given.
         DataError: no such file.
         FileFormatError: truncated, of another configuration than it says, or not a checkpoint of this network.
         MissingDependencyError: without safetensors.
     """
-    if checkpoint is None:
-        raise UsageError(
-            "Trajectron++ needs a checkpoint",
-            found="no file",
-            hint="giveway drive train FOLDER -p trajectron --out tpp.safetensors, then -p trajectron:tpp.safetensors",
-        )
     tensors, meta = read_tensors(checkpoint)
     if meta.get("format") != FORMAT:
         raise FileFormatError("not a checkpoint of Trajectron++", where=checkpoint, found=json.dumps(meta)[:200])
@@ -207,5 +206,4 @@ def load_trajectron(checkpoint: Path | None = None) -> TrajectronPredictor:
         raise FileFormatError(
             "the checkpoint does not fit its configuration", where=checkpoint, found=f"tensors {', '.join(odd[:4])}"
         )
-    check_finite(tensors, checkpoint)
-    return TrajectronPredictor(tensors, config)
+    return DrivingTrajectron(tensors, config)

@@ -12,16 +12,17 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
-from giveway.core.lanes import LaneMap
-from giveway.predictors.motion.acceptance import stack_rows
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     STATE_SIZE,
     MotionInputs,
-    MotionPrediction,
-    TrajectoryPredictorInfo,
     states_from_positions,
 )
+from giveway.core.lanes import LaneMap
+from giveway.core.predictions import Trajectories
+from giveway.predictors.acceptance import stack_rows
+from giveway.predictors.base import HISTORY_S, HORIZON_S
+from giveway.predictors.protocol import PredictorInfo
 
 CarFunction = Callable[[FloatArray, FloatArray, LaneMap | None], tuple[FloatArray, FloatArray]]
 """(history (10, 5), others (M, 10, 5), road) to (modes (K, 30, 2 or 5), probabilities (K,))."""
@@ -51,9 +52,10 @@ class FunctionPredictor:
 
     def __init__(self, function: CarFunction, *, name: str, uses_others: bool = True) -> None:
         self._function = function
-        self.info = TrajectoryPredictorInfo(name=name, title=name, uses_others=uses_others)
+        reads = frozenset(("positions", "map", "others") if uses_others else ("positions", "map"))
+        self.info = PredictorInfo(name=name, title=name, reads=reads, history_s=HISTORY_S, horizon_s=HORIZON_S)
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """Call the function for every car.
 
         Raises:
@@ -84,9 +86,9 @@ class TorchPredictor:
     def __init__(self, module: Any, *, name: str, batched: bool = False) -> None:
         self._module = module.eval()
         self._batched = batched
-        self.info = TrajectoryPredictorInfo(name=name, title=name)
+        self.info = PredictorInfo(name=name, title=name, history_s=HISTORY_S, horizon_s=HORIZON_S)
 
-    def predict(self, inputs: MotionInputs) -> MotionPrediction:
+    def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
         """Run the module.
 
         Raises:
@@ -98,7 +100,7 @@ class TorchPredictor:
         except ImportError as error:
             raise MissingDependencyError("torch", extra="learn", purpose="running a PyTorch model") from error
         if inputs.num_requests == 0:
-            return MotionPrediction(states=np.zeros((0, 1, FUTURE_STEPS, STATE_SIZE)), probability=np.ones((0, 1)))
+            return Trajectories.of_states(np.zeros((0, 1, FUTURE_STEPS, STATE_SIZE)))
         current = inputs.history[:, -1]
         relative = inputs.history.copy()
         relative[..., :2] -= current[:, None, :2]
@@ -114,7 +116,6 @@ class TorchPredictor:
                 where=self.info.name,
                 found=f"{positions.shape} and {weight.shape}",
             )
-        return MotionPrediction(
-            states=_complete(current, positions + current[:, None, None, :2], self.info.name),
-            probability=weight,
+        return Trajectories.of_states(
+            _complete(current, positions + current[:, None, None, :2], self.info.name), weight
         )

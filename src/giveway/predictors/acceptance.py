@@ -9,13 +9,14 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import PredictionError
-from giveway.predictors.motion.protocol import (
+from giveway.core.histories import (
     FUTURE_STEPS,
     STATE_SIZE,
+    STEP_S,
     MotionInputs,
-    MotionPrediction,
     constant_velocity_states,
 )
+from giveway.core.predictions import Prediction, Trajectories
 
 PROBABILITY_TOLERANCE = 0.01
 """How far the probabilities of the modes may be from adding up to one."""
@@ -33,7 +34,8 @@ class AcceptedPredictions:
     Attributes:
         states: (R, K, 30, 5); zeros in modes of probability 0.
         probability: (R, K), normalized to add up to one.
-        reasons: (R,) why the row was replaced by constant velocity; empty where it was usable.
+        reasons: (R,) why the row was replaced by constant velocity, or what the predictor itself fell back to; empty
+            where neither happened.
     """
 
     states: FloatArray
@@ -42,33 +44,63 @@ class AcceptedPredictions:
 
     @property
     def fallback(self) -> BoolArray:
-        """(R,) whether the row was replaced."""
+        """(R,) whether there is a reason."""
         return np.array([bool(reason) for reason in self.reasons], dtype=np.bool_)
 
 
-def check_shapes(prediction: MotionPrediction, requests: int) -> None:
+def check_shapes(prediction: Trajectories, requests: int) -> None:
     """Refuse arrays of the wrong shape: that is a mistake in the predictor, not a bad prediction.
 
     Raises:
         PredictionError: naming the shape.
     """
-    states, probability = prediction.states, prediction.probability
+    xy = prediction.xy
+    if xy.ndim != 4 or xy.shape[0] != requests or xy.shape[2] < 1 or xy.shape[3] != 2:
+        raise PredictionError(
+            "trajectories must be (requests, modes, steps, 2)", found=f"shape {xy.shape} for {requests} requests"
+        )
+    probability = prediction.weights
     modes = probability.shape[1] if probability.ndim == 2 else 0
     if probability.ndim != 2 or probability.shape[0] != requests or not 1 <= modes <= MAX_MODES:
         raise PredictionError(
             f"probabilities must be (requests, modes) with 1 to {MAX_MODES} modes",
             found=f"shape {probability.shape} for {requests} requests",
         )
-    if states.shape != (requests, modes, FUTURE_STEPS, STATE_SIZE):
+    if prediction.dt_s * xy.shape[2] < FUTURE_STEPS * STEP_S - 1e-9:
         raise PredictionError(
-            f"states must be (requests, modes, {FUTURE_STEPS}, {STATE_SIZE})",
-            found=f"shape {states.shape} for {requests} requests and {modes} modes",
-            hint="giveway.predictors.motion.adapters derives velocity and heading from positions",
+            f"trajectories must reach {FUTURE_STEPS * STEP_S:g} s, as {FUTURE_STEPS} steps of {STEP_S} s do",
+            found=f"shape {xy.shape}: {xy.shape[2]} steps of {prediction.dt_s} s",
         )
+    for name, array, shape in (
+        ("positions", xy, (requests, modes, *xy.shape[2:])),
+        ("headings", prediction.heading, (requests, modes, xy.shape[2])),
+        ("velocities", prediction.velocity, (requests, modes, xy.shape[2], 2)),
+    ):
+        if array is not None and array.shape != shape:
+            raise PredictionError(
+                f"{name} must have the shape {shape}",
+                found=f"shape {array.shape} for {requests} requests, {modes} modes",
+            )
+
+
+def on_drive_grid(prediction: Prediction, inputs: MotionInputs) -> tuple[FloatArray, FloatArray]:
+    """(R, K, 30, 5) states and (R, K) probabilities of trajectories on any grid that reaches 3 s.
+
+    Raises:
+        PredictionError: another kind of prediction, or arrays of the wrong shape.
+    """
+    if not isinstance(prediction, Trajectories):
+        raise PredictionError(
+            "a drive needs trajectories", found=type(prediction).__name__, hint="giveway.predictors.views.as_motion"
+        )
+    check_shapes(prediction, inputs.num_requests)
+    now = inputs.history[:, -1]
+    states = prediction.on_grid(now[:, :2], STEP_S, FUTURE_STEPS).states(now)
+    return states.astype(np.float64, copy=False), np.array(prediction.weights, dtype=np.float64)
 
 
 def accept(
-    prediction: MotionPrediction, inputs: MotionInputs, *, missing: Sequence[str] | None = None
+    prediction: Prediction, inputs: MotionInputs, *, missing: Sequence[str] | None = None
 ) -> AcceptedPredictions:
     """Inspect predictions; unusable rows become constant velocity, with the reason.
 
@@ -79,11 +111,10 @@ def accept(
             says itself.
 
     Raises:
-        PredictionError: if the arrays have the wrong shape.
+        PredictionError: another kind of prediction, or arrays of the wrong shape.
     """
-    check_shapes(prediction, inputs.num_requests)
-    states = np.array(prediction.states, dtype=np.float64)
-    probability = np.array(prediction.probability, dtype=np.float64)
+    states, probability = on_drive_grid(prediction, inputs)
+    assert isinstance(prediction, Trajectories)
     reasons = row_faults(states, probability)
     missing = prediction.missing if missing is None else missing
     if missing is not None:
@@ -97,6 +128,8 @@ def accept(
     if unused.any():
         states[unused] = 0.0
     probability /= probability.sum(axis=1, keepdims=True)
+    if prediction.fallback is not None:
+        reasons = tuple(fault or own for fault, own in zip(reasons, prediction.fallback, strict=True))
     return AcceptedPredictions(states=states, probability=probability, reasons=reasons)
 
 
@@ -126,7 +159,7 @@ def row_faults(states: FloatArray, probability: FloatArray) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def stack_rows(rows: Sequence[tuple[FloatArray, FloatArray]]) -> MotionPrediction:
+def stack_rows(rows: Sequence[tuple[FloatArray, FloatArray]]) -> Trajectories:
     """One batch from rows with different numbers of modes; missing modes get probability 0.
 
     Args:
@@ -138,4 +171,4 @@ def stack_rows(rows: Sequence[tuple[FloatArray, FloatArray]]) -> MotionPredictio
     for row, (part, weight) in enumerate(rows):
         states[row, : part.shape[0]] = part
         probability[row, : part.shape[0]] = weight
-    return MotionPrediction(states=states, probability=probability)
+    return Trajectories.of_states(states, probability)
