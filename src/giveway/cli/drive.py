@@ -69,7 +69,7 @@ def train(
     folder: Folder,
     *,
     out: Annotated[Path, "Checkpoint to write (.safetensors); run again to resume."],
-    predictor: Annotated[str, "gru (small, own history) or trajectron (with neighbors)."] = "gru",
+    predictor: Annotated[str, "gru (small, own history) or TPP (Trajectron++, with neighbors)."] = "gru",
     dataset: Dataset = "interaction",
     site: Sites = (),
     epochs: Annotated[int | None, Opt("Passes over the windows; 12 by default.", min=1)] = None,
