@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from giveway.generate.train import train_traffic
     from giveway.planning.base import Planner
     from giveway.predictors.base import Predictor
+    from giveway.reports.find import cite, report
     from giveway.reports.results import Results
-    from giveway.serve.web.calls import analyze_study, cite, create_study, report, serve_study
+    from giveway.serve.web.calls import analyze_study, create_study, serve_study
     from giveway.sim.case_sets import CaseSet
     from giveway.sim.cases import Case
     from giveway.sim.logs import DriveLog
@@ -103,13 +104,14 @@ _HOMES = {
     "generate.train": ("train_traffic",),
     "planning.base": ("Planner",),
     "predictors.base": ("Predictor",),
+    "reports.find": ("cite", "report"),
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),
     "sim.cases": ("Case",),
     "sim.logs": ("DriveLog",),
     "stats.agreement_of": ("agreement",),
-    "serve.web.calls": ("analyze_study", "cite", "create_study", "report", "serve_study"),
+    "serve.web.calls": ("analyze_study", "create_study", "serve_study"),
 }
 """Module to the public names it defines; they are imported on first use."""
 _MODULE_OF = {name: f"giveway.{module}" for module, names in _HOMES.items() for name in names}

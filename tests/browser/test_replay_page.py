@@ -9,7 +9,7 @@ from giveway.core.lanes import LaneMap, Line
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.reports.player.document import Event, replay_document
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 
 pytestmark = pytest.mark.browser
 

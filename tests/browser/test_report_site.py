@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from giveway.experiments import Store
+from giveway.gaps.section import GAPS
+from giveway.reports.cells import store_pages
+from giveway.reports.content import PageLimits, Part
 from giveway.reports.player.document import replay_document
-from giveway.reports.site.content import Limits, Sources
-from giveway.reports.site.runs import run_section
-from giveway.reports.site.writing import write_site
+from giveway.reports.results import Results
+from giveway.reports.writing import write_site
 from giveway.testing import worlds
 from giveway.testing.stores import DATASETS, invented_store
 
@@ -25,10 +28,10 @@ def crossing() -> dict:
 def make_site(root: Path, count: int, **store: int) -> Path:
     invented_store(root / "R", count, **store)
     replays = {dataset: {f"s{n}": crossing for n in range(12)} for dataset in DATASETS}
-    section = run_section(
-        root / "R", id="r", title="", sources=Sources(sample_replays=replays), limits=Limits(samples=5, replays=6)
-    )
-    write_site(root / "site", [section], title="Results", bibtex="")
+    results, limits = Results.open(root / "R"), PageLimits(samples=5, replays=6)
+    overview = replace(GAPS.overview(results, limits), sample_replays=replays)
+    pages = store_pages(results, overview, limits, title="Gap acceptance", replay=lambda key: None)
+    write_site(root / "site", [Part(id="r", kind="gaps", pages=tuple(pages))], title="Results")
     return root / "site"
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.demo.chapter import Section
-from giveway.demo.page import demo_page
-from giveway.demo.run import CHAPTERS, ORDER
+from giveway.demo.generate import RECORDINGS
+from giveway.demo.run import CHAPTERS, ORDER, demo_page
 from giveway.demo.study import DRAWS
+from giveway.generate.pages import REALISM
+from giveway.generate.summary import recorded_reference, summarize
 from giveway.study.analysis import analyze_study
 from giveway.study.workspace import open_study
 
@@ -21,7 +23,7 @@ def test_every_chapter_is_told():
 
 
 def test_text_of_a_section_is_escaped():
-    page = demo_page([("a", "<b>", [Section(heading="<i>", text="<u>", table=(("<s>",), ("<q>",)))])], "0")
+    page = demo_page([("a", "<b>", [Section(heading="<i>", text="<u>", table=(("<s>",), ("<q>",)))])])
     assert not re.search("<(b|i|u|s|q)>", page)
 
 
@@ -49,7 +51,7 @@ def words_of(path: Path) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
 
 
-def test_all_pages_of_the_demo_print_the_same_numbers(told, monkeypatch):
+def test_the_site_of_the_demo_prints_the_numbers_of_its_chapters(told, monkeypatch):
     """The mixed model and the realism of generated traffic stood on two pages each, computed twice, and differed."""
     monkeypatch.setattr("giveway.demo.generate.BUDGET", 4)
     root, sections = told
@@ -58,24 +60,22 @@ def test_all_pages_of_the_demo_print_the_same_numbers(told, monkeypatch):
     study = open_study(root / "study" / "answered")
     results = analyze_study(study, draws=DRAWS).kept
     study.engine.dispose()
-    report = words_of(root / "study" / "report.html")
     site = words_of(root / "report" / "study-answered" / "index.html")
     assert results.model is not None and results.differences
     for d in results.differences:
         for e in (d.mean, d.effect):
-            assert f"{e.value:.3f} ({e.low:.3f} to {e.high:.3f})" in report
-            assert f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]" in site
+            assert f"{e.value:.3f} ({e.low:.3f} to {e.high:.3f})" in site
     interval = results.agreement.main_interval
     table = " ".join(cell for row in sections[1].table for cell in row)
-    for page in (report, site, table):
+    for page in (site, table):
         assert f"{interval.low:.3f} to {interval.high:.3f}" in page
         assert f"{results.agreement.kappa_corrected:.3f}" in page
-    quantities = r"(?<!impact )speed \[m/s\]|jerk \[m/s³\]|headway \[s\]|likelihood relative to recorded \(1 is best\)"
-    realism = rf"({quantities}) ((?:[\d.–]+ ?)+)"
-    one = re.findall(realism, words_of(root / "generate" / "report.html"))
-    other = re.findall(realism, words_of(root / "report" / "generate-results" / "index.html"))
-    assert len(one) == 4
-    assert one == other
+    recorded = root / RECORDINGS
+    (campaign, *_) = summarize(root / "generate" / "results", recorded_reference(recorded))
+    page = words_of(root / "report" / "generate-results" / "index.html")
+    assert str(recorded) in page
+    for name, title in REALISM:
+        assert f"{title} {campaign.realism[name]:.3f}" in page
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_mined_cases_of_the_bundled_recordings_can_be_driven(tmp_path):
     driven = list(drive_cases(found[:3], GivenScenes(scenes), predictor=make_predictor("constant_velocity")))
     assert all(isinstance(drive, Drive) for drive in driven)
     write_gallery(tmp_path / "g.html", [(case, scenes[case.recording]) for case in found])
-    assert (tmp_path / "g.html").read_text().count("<figure>") == len(found)
+    assert (tmp_path / "g.html").read_text().count('<figure class="chart">') == len(found)
 
 
 def test_shared_runs_start_and_end_where_paths_meet():

@@ -13,13 +13,13 @@ from giveway.core.errors import ConfigError, DatasetLayoutError, UnknownNameErro
 from giveway.core.predictions import OutputKind, Probability
 from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect, run
 from giveway.gaps.cells import cells_of
+from giveway.gaps.compare import compare_models
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
 from giveway.gaps.spec import read_spec, spec_from
 from giveway.predictors import PREDICTORS
 from giveway.predictors.protocol import PredictorInfo
-from giveway.reports.compare import compare_models
 
 SMALL = {
     "datasets": ["lgap"],

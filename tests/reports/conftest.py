@@ -25,7 +25,7 @@ def published_frame() -> Callable[..., pl.DataFrame]:
     """Results with exactly the published means and deviations: ten values, half of them sd above, half below."""
 
     def make(metric: str, t0: str) -> pl.DataFrame:
-        values = tomllib.loads(files("giveway.reports").joinpath("published.toml").read_text())[metric][t0]
+        values = tomllib.loads(files("giveway.gaps").joinpath("published.toml").read_text())[metric][t0]
         name = {"auc": "auc_paper"}.get(metric, metric)
         rows: list[tuple[object, ...]] = []
         for dataset, models in values.items():

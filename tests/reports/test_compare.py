@@ -11,8 +11,8 @@ import pytest
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.experiments import Cell, CellResult, Measurement, Store
+from giveway.gaps.compare import compare_models, render_comparison
 from giveway.metrics.ranking import mann_whitney
-from giveway.reports.compare import compare_models, render_comparison
 
 NUM_SPLITS = 6
 

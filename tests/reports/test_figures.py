@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.gaps.figures import COLORS, benchmark_figure, figure_width, save_figure, slot_position, value_range
+from giveway.gaps.metric_table import Scores
 from giveway.metrics import METRICS
-from giveway.reports.figures import COLORS, benchmark_figure, figure_width, save_figure, slot_position, value_range
-from giveway.reports.metric_table import Scores
 
 AUC = METRICS.get("auc").info
 ADE = METRICS.get("ade").info
@@ -79,7 +79,7 @@ def test_nothing_to_draw_and_unknown_formats_are_clear_errors(small_frame: pl.Da
 
 
 def test_tables_and_figures_import_without_matplotlib() -> None:
-    modules = "giveway.reports.tables, giveway.reports.figures, giveway.experiments"
+    modules = "giveway.gaps.tables, giveway.gaps.figures, giveway.experiments"
     code = f"import sys, {modules}; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

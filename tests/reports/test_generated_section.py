@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from giveway.reports.site.content import Chart, Table
-from giveway.reports.site.generated import generated_blocks
+from giveway.generate.pages import generated_blocks
+from giveway.reports.content import Chart
+from giveway.reports.table import Table
 
 
 def campaign(label: str, kinds: dict[str, tuple[int, int]], **measures: float) -> dict[str, object]:

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from giveway.core.errors import UnknownNameError, UsageError
-from giveway.reports.judgment import DEFAULTS, judgment_of, metric_form
-from giveway.reports.tables import benchmark_table
+from giveway.gaps.judgment import DEFAULTS, judgment_of, metric_form
+from giveway.gaps.tables import benchmark_table
 
 
 def with_switches(frame: pl.DataFrame, **switches: object) -> pl.DataFrame:
@@ -20,12 +20,12 @@ def with_switches(frame: pl.DataFrame, **switches: object) -> pl.DataFrame:
 
 def deviations(frame: pl.DataFrame, **changes: object) -> np.ndarray:
     table = benchmark_table(frame, metric="ade", t0="constant", changes=changes)
-    return np.array([e.sd for row in table.rows for e in row.lines[0].entries])
+    return np.array([e.sd for row in table.rows[::2] for e in row[2:]])
 
 
 def tied(frame: pl.DataFrame, **changes: object) -> list[bool]:
     table = benchmark_table(frame, metric="ade", t0="constant", changes=changes)
-    return [e.tied for row in table.rows for e in row.lines[1].entries]
+    return [e.mark == "tied" for row in table.rows[1::2] for e in row[2:]]
 
 
 def test_the_divisor_follows_the_switch_of_the_run(small_frame: pl.DataFrame) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import EmptySelectionError
-from giveway.reports.learning import calibration_plot, learning_curve
+from giveway.gaps.learning import calibration_plot, learning_curve
 
 
 def test_learning_curve_with_and_without_validation(tmp_path):

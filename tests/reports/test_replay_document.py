@@ -6,7 +6,7 @@ import pytest
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.reports.player.document import Event, Fan, replay_document
-from giveway.reports.player.page import embed_json, replay_page
+from giveway.reports.rendering import embed_json, replay_page
 
 
 def scene_with_a_gap() -> Scene:

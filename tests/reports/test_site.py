@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -14,17 +15,18 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.core.errors import StoreError, UsageError
+from giveway.drive.pages import summary_blocks
+from giveway.gaps.boards import board_pages, interval
+from giveway.generate.pages import generated_blocks, generated_facts
+from giveway.reports.browsing import chunks, detail_digits, finite, script, table_data
+from giveway.reports.charts import ticks
 from giveway.reports.citations import bibliography, citations_for
-from giveway.reports.site.benchmarks import board_pages, interval
-from giveway.reports.site.browsing import chunks, detail_digits, finite, script, table_data
-from giveway.reports.site.charts import ticks
-from giveway.reports.site.content import Entry, Limits, Page, Paragraph, Section, Sources, Table, origin_blocks
-from giveway.reports.site.drives import summary_blocks
-from giveway.reports.site.generated import generated_blocks, generated_facts
-from giveway.reports.site.markup import render_page
-from giveway.reports.site.runs import run_section
-from giveway.reports.site.writing import classic_player, first_page, write_site
-from giveway.serve.web.results.report import make_report
+from giveway.reports.content import Page, PageLimits, Paragraph, Part, origin_blocks
+from giveway.reports.find import make_report
+from giveway.reports.rendering import render_page, script_text, single_page
+from giveway.reports.results import Results
+from giveway.reports.table import Table, entry, table_of
+from giveway.reports.writing import first_page, write_site
 from giveway.testing.stores import invented_store
 
 
@@ -66,8 +68,8 @@ def data_of(path: Path) -> dict:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("site")
     invented_store(root / "R", 400, failures=2, sampled=3)
-    section = run_section(root / "R", id="r", title="", sources=Sources(), limits=Limits(samples=2))
-    write_site(root / "out", [section], title="Results", bibtex="")
+    pages = Results.open(root / "R").pages(PageLimits(samples=2))
+    write_site(root / "out", [Part(id="r", kind="gaps", pages=tuple(pages))], title="Results")
     return root / "out"
 
 
@@ -81,7 +83,7 @@ def test_no_page_names_another_host_or_runs_inline_code(site: Path) -> None:
         text = page.read_text()
         assert "http://" not in text.replace("http://www.w3.org", "")
         assert not re.search(r"<script>|<script [^>]*>[^<]|\son\w+=|style=", text), page
-        assert "default-src &#x27;none&#x27;" in text
+        assert "default-src 'none'" in html.unescape(text)
 
 
 def test_tracebacks_are_shown_as_text(site: Path) -> None:
@@ -111,84 +113,82 @@ def test_learning_curves_are_drawn_where_cells_keep_them(site: Path) -> None:
 
 
 def test_a_second_site_replaces_the_first_and_other_folders_are_left_alone(tmp_path: Path) -> None:
-    page = Page(file="index.html", title="T", blocks=())
-    section = Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
+    section = Part(id="s", kind="x", pages=(Page(title="T", blocks=()),))
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
-    write_site(out, [section], title="two", bibtex="")
+    write_site(out, [section], title="one")
+    write_site(out, [section], title="two")
     assert "<h1>two</h1>" in (out / "index.html").read_text()
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.tex").write_text("x")
     with pytest.raises(UsageError):
-        write_site(other, [section], title="three", bibtex="")
+        write_site(other, [section], title="three")
     assert [p.name for p in other.iterdir()] == ["thesis.tex"]
     assert not list(tmp_path.glob(".*"))
 
 
 @pytest.fixture
-def section() -> Section:
-    page = Page(file="index.html", title="T", blocks=())
-    return Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
+def section() -> Part:
+    return Part(id="s", kind="x", pages=(Page(title="T", blocks=()),))
 
 
 @pytest.mark.parametrize(("inside", "out"), [("", "."), ("", "../out"), ("s", ".."), ("", "..//out/../out")])
 def test_the_folder_one_stands_in_is_refused_before_anything_is_deleted(
-    section: Section, inside: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    section: Part, inside: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_site(tmp_path / "out", [section], title="one", bibtex="")
+    write_site(tmp_path / "out", [section], title="one")
     monkeypatch.chdir(tmp_path / "out" / inside)
     with pytest.raises(UsageError, match="stand in") as error:
-        write_site(Path(out), [section], title="two", bibtex="")
+        write_site(Path(out), [section], title="two")
     assert error.value.hint is not None and "--out" in error.value.hint
     assert "<h1>one</h1>" in (tmp_path / "out" / "index.html").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_site_behind_a_link_is_replaced_and_the_link_stays(section: Section, tmp_path: Path) -> None:
-    write_site(tmp_path / "real", [section], title="one", bibtex="")
+def test_a_site_behind_a_link_is_replaced_and_the_link_stays(section: Part, tmp_path: Path) -> None:
+    write_site(tmp_path / "real", [section], title="one")
     (tmp_path / "link").symlink_to("real")
-    write_site(tmp_path / "link", [section], title="two", bibtex="")
+    write_site(tmp_path / "link", [section], title="two")
     assert (tmp_path / "link").is_symlink()
     assert "<h1>two</h1>" in (tmp_path / "real" / "index.html").read_text()
     assert {p.name for p in tmp_path.iterdir()} == {"real", "link"}
 
 
-def test_a_site_with_files_of_somebody_else_in_it_is_left_alone(section: Section, tmp_path: Path) -> None:
+def test_a_site_with_files_of_somebody_else_in_it_is_left_alone(section: Part, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="one")
     (out / ".git").mkdir()
     with pytest.raises(UsageError) as error:
-        write_site(out, [section], title="two", bibtex="")
+        write_site(out, [section], title="two")
     assert error.value.found == ".git"
     assert (out / ".git").exists()
     assert "<h1>one</h1>" in (out / "index.html").read_text()
 
 
-def test_files_that_a_file_manager_leaves_do_not_matter(section: Section, tmp_path: Path) -> None:
+def test_files_that_a_file_manager_leaves_do_not_matter(section: Part, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="one")
     (out / ".DS_Store").write_bytes(b"")
-    write_site(out, [section], title="two", bibtex="")
+    write_site(out, [section], title="two")
     assert "<h1>two</h1>" in (out / "index.html").read_text()
 
 
-def test_a_marker_that_cannot_be_read_makes_no_site(section: Section, tmp_path: Path) -> None:
+def test_a_marker_that_cannot_be_read_makes_no_site(section: Part, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="one")
     (out / "giveway-site.json").write_text("[")
     with pytest.raises(UsageError):
-        write_site(out, [section], title="two", bibtex="")
+        write_site(out, [section], title="two")
     assert "<h1>one</h1>" in (out / "index.html").read_text()
 
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_the_old_site_survives_a_replacement_that_fails(
-    section: Section, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    section: Part, step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first step moves the old site aside, the second moves the new one in."""
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="one")
     rename, calls = Path.rename, 0
 
     def failing(self: Path, target: Path) -> Path:
@@ -200,16 +200,16 @@ def test_the_old_site_survives_a_replacement_that_fails(
 
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(StoreError, match="cannot be written"):
-        write_site(out, [section], title="two", bibtex="")
+        write_site(out, [section], title="two")
     assert "<h1>one</h1>" in (out / "index.html").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_both_sites_are_on_disk_whenever_one_of_them_is_out_of_place(
-    section: Section, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    section: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    write_site(out, [section], title="one", bibtex="")
+    write_site(out, [section], title="one")
     rename = Path.rename
     seen: list[set[str]] = []
 
@@ -219,7 +219,7 @@ def test_both_sites_are_on_disk_whenever_one_of_them_is_out_of_place(
         return moved
 
     monkeypatch.setattr(Path, "rename", watched)
-    write_site(out, [section], title="two", bibtex="")
+    write_site(out, [section], title="two")
     assert seen == [{"one", "two"}, {"one", "two"}]
 
 
@@ -256,9 +256,9 @@ def test_orders_are_plain_numbers_whatever_library_they_come_from(small_frame: p
     (board,), _ = board_pages(small_frame, real_datasets=[])
     (table,) = (b for b in board.blocks if isinstance(b, Table))
     assert {type(entry.order) for row in table.rows for entry in row} == {float, type(None)}
-    page = Page(file="index.html", title="T", blocks=(replace(table, rows=((Entry(text="x", order=Spelled(0.5)),),)),))
-    section = Section(id="s", title="T", kind="x", lead="", facts=(), pages=(page,))
-    assert 'data-order="0.5"' in render_page(page, section=section, sections=[section])
+    page = Page(title="T", blocks=(table_of("", ("x",), [[entry(Spelled(0.5))]]),))
+    part = Part(id="s", kind="x", pages=(page,))
+    assert 'data-order="0.5"' in render_page(page, part=part, parts=[part])
 
 
 def test_published_numbers_stand_beside_ours(published_frame) -> None:
@@ -298,11 +298,11 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
 
 def test_text_is_escaped_everywhere() -> None:
     evil = '"><img src=x onerror=alert(1)>'
-    table = Table(title=evil, columns=(evil,), rows=((Entry(text=evil, note=evil, link=evil),),), caption=evil)
-    page = Page(file="index.html", title=evil, lead=evil, blocks=(table,))
-    section = Section(id="s", title=evil, kind=evil, lead=evil, facts=((evil, evil),), pages=(page, page))
-    text = render_page(page, section=section, sections=[section])
-    assert "<img" not in text
+    table = table_of(evil, (evil,), [[entry(evil, note=evil, link=evil)]], caption=evil, banner=evil)
+    page = Page(title=evil, lead=evil, blocks=(table,), facts=((evil, evil),))
+    part = Part(id="s", kind=evil, pages=(page, page))
+    for text in (render_page(page, part=part, parts=[part]), single_page(page), table.html()):
+        assert "<img" not in text
 
 
 def test_data_files_hold_nothing_but_data() -> None:
@@ -347,7 +347,7 @@ def test_ticks_enclose_the_values(values: list[float]) -> None:
 
 
 def test_player_is_an_ordinary_script() -> None:
-    text = classic_player()
+    text = script_text("player.js")
     assert not re.search(r"^\s*(export|import)\b", text, re.MULTILINE)
     assert "window.giveway.mountPlayer" in text
 
@@ -380,8 +380,8 @@ def test_damaged_samples_are_named_and_the_rest_is_shown(tmp_path: Path) -> None
     invented_store(tmp_path / "R", 40, sampled=3)
     path = min((tmp_path / "R" / "cells").rglob("*.parquet"))
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    section = run_section(tmp_path / "R", id="r", title="", sources=Sources(), limits=Limits())
-    write_site(tmp_path / "out", [section], title="Results", bibtex="")
+    pages = tuple(Results.open(tmp_path / "R").pages())
+    write_site(tmp_path / "out", [Part(id="r", kind="gaps", pages=pages)], title="Results")
     assert len(list((tmp_path / "out" / "r" / "samples").iterdir())) == 2
     assert path.stem in (tmp_path / "out" / "r" / "failures.html").read_text()
 
@@ -426,12 +426,16 @@ def test_sections_of_one_title_are_told_apart_by_their_folders(tmp_path: Path) -
     for name in ("first", "second"):
         invented_store(tmp_path / "all" / name / "results", 20)
     invented_store(tmp_path / "one" / "results", 20)
-    both = make_report(tmp_path / "all", tmp_path / "site", limits=Limits(samples=0))
-    assert [s.title for s in both.sections] == ["Gap acceptance (first)", "Gap acceptance (second)"]
-    assert [s.pages[0].title for s in both.sections] == [s.title for s in both.sections]
-    (alone,) = make_report(tmp_path / "one", tmp_path / "other", limits=Limits(samples=0)).sections
+    both = make_report(tmp_path / "all", tmp_path / "site", limits=PageLimits(samples=0))
+    assert [s.title for s in both.parts] == ["Gap acceptance (first)", "Gap acceptance (second)"]
+    assert [s.pages[0].title for s in both.parts] == [s.title for s in both.parts]
+    (alone,) = make_report(tmp_path / "one", tmp_path / "other", limits=PageLimits(samples=0)).parts
     assert alone.title == "Gap acceptance"
-    assert alone.facts[0][0].startswith("AUC")
+    assert alone.pages[0].facts[0][0].startswith("AUC")
+
+
+def heads(table: Table) -> list[str]:
+    return [column.head for column in table.blocks[0].columns]
 
 
 def test_campaigns_are_called_by_what_differs() -> None:
@@ -441,16 +445,16 @@ def test_campaigns_are_called_by_what_differs() -> None:
     said, note, table, *_ = generated_blocks(document)
     assert said.text.startswith("Not real traffic")
     assert "on straight, ego idm, seed 0" in note.text
-    assert table.columns == ("measure", "policy", "no attack")
+    assert heads(table) == ["measure", "policy", "no attack"]
     assert generated_facts(document)[0] == ("policy", "0.250 avoidable and at fault")
     document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
-    assert generated_blocks(document)[2].columns[2] == "policy on merge, ego idm, seed 0"
+    assert heads(generated_blocks(document)[2])[2] == "policy on merge, ego idm, seed 0"
 
 
-def test_the_first_page_says_first_what_is_not_recorded(section: Section) -> None:
+def test_the_first_page_says_first_what_is_not_recorded(section: Part) -> None:
     said = origin_blocks("the traffic", ["synthetic"])
     page = replace(section.pages[0], blocks=(*said, *section.pages[0].blocks))
-    home = first_page([section, replace(section, title="Computed", pages=(page,))], "Home")
+    home = first_page([section, replace(section, pages=(replace(page, title="Computed"),))], "Home")
     first = home.blocks[0]
     assert isinstance(first, Paragraph)
     assert first.text.startswith("Computed. Not real traffic: the traffic is synthetic")

@@ -15,13 +15,13 @@ import polars as pl
 import pytest
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
+from giveway.gaps.boards import board_pages
+from giveway.gaps.naming import order_models
+from giveway.gaps.published import published_value
+from giveway.gaps.tables import PAPER_TABLES, benchmark_table, paper_table, with_origins
 from giveway.reports.formats import FORMATS, render
 from giveway.reports.latex import COLUMN_TYPE, render_latex
-from giveway.reports.naming import order_models
-from giveway.reports.published import published_value
-from giveway.reports.site.benchmarks import board_pages
-from giveway.reports.table import ColumnGroup, Entry, Line, RowGroup, Table
-from giveway.reports.tables import PAPER_TABLES, benchmark_table, paper_table
+from giveway.reports.table import Block, Column, Entry, Table, entry
 
 GOLDEN = Path(__file__).parent / "golden"
 Published = Callable[..., pl.DataFrame]
@@ -79,15 +79,29 @@ def test_a_zero_deviation_is_left_blank(published_frame: Published) -> None:
     assert r"\pm 0.000}$}" not in text.replace(r"\hphantom{\pm 0.000}}$}", "")
 
 
+LABELS = (Column(head="Dataset"), Column(head="Split"))
+
+
+def grouped(num_models: int, num_columns: int, **more) -> Table:
+    """A table in the layout of the papers whose values count up."""
+    columns = [Column(head="2", group=str(m), latex="m") for m in range(num_models) for _ in range(num_columns)]
+    values = [entry(float(i)) for i in range(len(columns))]
+    block = Block(columns=(*LABELS, *columns), rows=((entry("d"), entry("random"), *values),), labels=2)
+    return Table(title="t", blocks=(block,), **more)
+
+
+def values_of(table: Table) -> list[tuple[Entry, ...]]:
+    """The lines of a table without their labels."""
+    return [row[2:] for row in table.rows]
+
+
 def block_sizes(num_models: int, num_columns: int) -> list[int]:
-    group = [ColumnGroup(title=str(i), latex="m", columns=("2",) * num_columns) for i in range(num_models)]
-    entries = tuple(Entry(value=float(i)) for i in range(num_models * num_columns))
-    row = RowGroup(title="d", lines=(Line(label="random", entries=entries),))
-    table = Table(title="t", caption="c", column_title="n_I", groups=tuple(group), rows=(row,))
-    blocks = table.blocks()
-    kept = [e.value for b in blocks for e in b.rows[0].lines[0].entries]
-    assert kept == [e.value for e in entries]
-    return [len(b.groups) for b in blocks]
+    table = grouped(num_models, num_columns)
+    pieces = table.blocks[0].pieces()
+    kept = [e.value for piece in pieces for e in piece.rows[0][2:]]
+    assert kept == [e.value for e in values_of(table)[0]]
+    assert all(piece.columns[:2] == LABELS for piece in pieces)
+    return [len(piece.groups) for piece in pieces]
 
 
 def test_wide_tables_are_cut_into_blocks_of_the_published_size() -> None:
@@ -101,9 +115,7 @@ def test_wide_tables_are_cut_into_blocks_of_the_published_size() -> None:
 
 def test_the_width_follows_the_number_of_columns() -> None:
     def first_line(num_models: int) -> str:
-        group = tuple(ColumnGroup(title="m", latex="m", columns=("2",)) for _ in range(num_models))
-        row = RowGroup(title="d", lines=(Line(label="random", entries=(Entry(value=1.0),) * num_models),))
-        return render_latex(Table(title="", caption="", column_title="", groups=group, rows=(row,))).splitlines()[0]
+        return render_latex(grouped(num_models, 1)).splitlines()[0]
 
     widths = [re.findall(r"\\\w+", first_line(n))[1] for n in (4, 5, 9, 10)]
     assert widths == [r"\linewidth", r"\textwidth", r"\textwidth", r"\textheight"]
@@ -124,20 +136,19 @@ def test_models_stand_in_the_published_order() -> None:
 
 def test_best_and_ties_within_noise_are_marked_for_a_metric_where_lower_is_better(small_frame: pl.DataFrame) -> None:
     table = benchmark_table(small_frame, metric="ade", t0="constant")
-    upper, lower = table.rows[0].lines
-    assert [e.best for e in upper.entries] == [True, False, False]
-    assert [e.tied for e in upper.entries] == [False, True, False]
-    assert [e.best for e in lower.entries] == [True, False, False]
-    assert lower.entries[2].tied is False
+    upper, lower = values_of(table)[:2]
+    assert [e.mark for e in upper] == ["best", "tied", ""]
+    assert [e.mark == "best" for e in lower] == [True, False, False]
+    assert lower[2].mark == ""
     assert "116" in table.caption and "Holm" in table.caption and "1.92" in table.caption
 
 
 def test_three_splits_mark_no_ties_and_say_why(small_frame: pl.DataFrame) -> None:
     few = small_frame.filter(pl.col("repetition") < 3)
     table = benchmark_table(few, metric="ade", t0="constant")
-    entries = [e for row in table.rows for line in row.lines for e in line.entries]
-    assert not any(e.tied for e in entries)
-    assert any(e.best for e in entries)
+    entries = [e for line in values_of(table) for e in line]
+    assert not any(e.mark == "tied" for e in entries)
+    assert any(e.mark == "best" for e in entries)
     assert "3 splits are too few to call a model worse" in table.caption
     assert "not significantly worse" not in table.caption
 
@@ -151,22 +162,23 @@ def test_captions_name_the_version_that_the_results_were_measured_with(small_fra
 
 def test_deviations_use_the_divisor_of_the_profile(small_frame: pl.DataFrame) -> None:
     values = small_frame.filter(pl.col("split") == "random", dataset="lgap", model="A")["value"]
-    clean = benchmark_table(small_frame, metric="ade", t0="constant").rows[0].lines[0].entries[0]
+    clean = values_of(benchmark_table(small_frame, metric="ade", t0="constant"))[0][0]
     frame = small_frame.with_columns(pl.lit("paper").alias("profile"))
-    paper = benchmark_table(frame, metric="ade", t0="constant").rows[0].lines[0].entries[0]
+    paper = values_of(benchmark_table(frame, metric="ade", t0="constant"))[0][0]
     assert clean.sd == pytest.approx(values.std(ddof=1))
     assert paper.sd == pytest.approx(values.std(ddof=0))
 
 
 def test_published_values_stand_beside_ours_only_for_real_data(published_frame: Published) -> None:
     frame = published_frame("auc", "constant")
-    assert paper_table("VIII", frame).num_columns == 9
+    assert len(values_of(paper_table("VIII", frame))[0]) == 9
     table = paper_table("VIII", frame, real_datasets=["lgap"])
-    assert table.groups[0].columns == ("2", "2 publ.", "3", "3 publ.", "8", "8 publ.")
-    ours, theirs = table.rows[0].lines[0].entries[:2]
+    heads = [column.head for column in table.blocks[0].columns[2:8]]
+    assert heads == ["2", "2 publ.", "3", "3 publ.", "8", "8 publ."]
+    ours, theirs = values_of(table)[0][:2]
     assert theirs.value == 0.978 and theirs.sd == 0.014
     assert ours.value == pytest.approx(theirs.value)
-    assert table.rows[1].lines[0].entries[1].is_missing
+    assert values_of(table)[2][1].is_missing
     assert published_value(metric="auc", t0="initial", dataset="lgap", model="LR_2D", n_input=2) is None
 
 
@@ -238,7 +250,7 @@ def test_two_results_for_one_place_are_refused(small_frame: pl.DataFrame) -> Non
 def test_undefined_splits_are_left_out_of_the_mean_and_noted(small_frame: pl.DataFrame) -> None:
     first = (pl.col("model") == "A") & (pl.col("repetition") == 0) & (pl.col("split") == "random")
     frame = small_frame.with_columns(pl.when(first).then(None).otherwise(pl.col("value")).alias("value"))
-    entry = benchmark_table(frame, metric="ade", t0="constant").rows[0].lines[0].entries[0]
+    entry = values_of(benchmark_table(frame, metric="ade", t0="constant"))[0][0]
     assert entry.note == "undefined on 1 of 10 splits"
 
 
@@ -246,17 +258,18 @@ def test_older_versions_of_a_metric_do_not_mix_with_new_ones(small_frame: pl.Dat
     old = small_frame.with_columns(value=pl.lit(99.0))
     new = small_frame.with_columns(metric_version=pl.lit(2, dtype=pl.Int64))
     table = benchmark_table(pl.concat([old, new]), metric="ade", t0="constant")
-    assert table.rows[0].lines[0].entries[0].value < 2
+    assert values_of(table)[0][0].value < 2
     assert "older versions" in table.caption
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "latex", "html", "json"])
 def test_a_table_over_synthetic_recordings_says_so_first(form: str) -> None:
-    table = Table(title="AUC", caption="c", column_title="n", groups=(), rows=(), origins=("recorded", "synthetic"))
+    table = replace(grouped(1, 1), title="AUC")
+    recorded, table = with_origins(table, ["recorded"]), with_origins(table, ["recorded", "synthetic"])
     said = "Not real traffic: the traffic behind these numbers is recorded (recorded in real traffic) and synthetic"
     text = render(table, form)
     assert said in text
     assert text.index(said) < text.index("AUC") if "AUC" in text else text.startswith(r"\noindent\textbf{Not real")
-    assert "Not real traffic" not in render(replace(table, origins=("recorded",)), form)
+    assert "Not real traffic" not in render(recorded, form)
     if form == "json":
         assert json.loads(text)["origin"] == ["recorded", "synthetic"]

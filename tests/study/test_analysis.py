@@ -13,10 +13,11 @@ from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.stats.agreement import band
 from giveway.study.analysis import analyze_study
 from giveway.study.export import export_study, harmless_cell, long_answers, rater_table
+from giveway.study.pages import html_report
 from giveway.study.participation import count_items
 from giveway.study.power import simulate_power
 from giveway.study.rehearsal import answer_all, enroll
-from giveway.study.report import html_report, text_report
+from giveway.study.report import text_report
 from giveway.study.workspace import Study, open_study
 from giveway.testing.studies import published_study, synthetic_study
 

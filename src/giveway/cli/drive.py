@@ -95,7 +95,7 @@ def train(
         rules = TrainingRules(kind=predictor, stride=stride, options=options)
         made = train_on_scenes(scenes, out, rules, on_step=progress)
     if picture is not None:
-        from giveway.reports.learning import learning_curve
+        from giveway.gaps.learning import learning_curve
 
         learning_curve(made["loss"], made["validation_ade_m"], picture, title=f"{predictor}, {made['windows']} windows")
     errors = [

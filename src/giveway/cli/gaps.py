@@ -154,7 +154,7 @@ def table(
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print mean, deviation and significance in the layout of the papers."""
-    from giveway.reports.tables import PAPER_TABLES
+    from giveway.gaps.tables import PAPER_TABLES
 
     if paper is not None and paper.upper() not in PAPER_TABLES:
         raise UnknownNameError("table", paper, PAPER_TABLES, where="--paper")
@@ -185,8 +185,8 @@ def figure(
     t0: TimeFilter = None,
 ) -> Done:
     """Draw splits, learning curves or calibration of a benchmark run."""
+    from giveway.gaps.figures import save_figure
     from giveway.gaps.trainings import cells_of_one_profile, learning_table, trained_cells, write_learning_curves
-    from giveway.reports.figures import save_figure
 
     results = _results(call, store)
     said = [] if out is None else [f"figure written to {out}"]

@@ -114,25 +114,25 @@ def report(
     database: str | None = None,
 ) -> Done:
     """Write a static site of results that opens from disk."""
-    from giveway.reports.site.content import Limits
-    from giveway.serve.web.results.report import make_report
+    from giveway.reports.content import PageLimits
+    from giveway.reports.find import make_report
 
     with call.counting("writing") as count:
         made = make_report(
             folder,
             out,
             title=title,
-            limits=Limits(samples=samples, replays=max_replays),
+            limits=PageLimits(samples=samples, replays=max_replays),
             data=data,
             recorded=recorded,
             draws=draws,
             database=database,
             progress=lambda files, name: count(files, 0, name),
         )
-    sections = [{"id": s.id, "title": s.title, "kind": s.kind, "pages": len(s.pages)} for s in made.sections]
+    sections = [{"id": s.id, "title": s.title, "kind": s.kind, "pages": len(s.pages)} for s in made.parts]
     return Done(
         result={"page": made.page, "files": made.files, "sections": sections},
-        text=[*(f"{s.title}: {s.lead}" for s in made.sections), f"{made.files} files; open {made.page}"],
+        text=[*(f"{s.title}: {s.pages[0].lead}" for s in made.parts), f"{made.files} files; open {made.page}"],
     )
 
 
@@ -146,12 +146,10 @@ def cite(
 ) -> Done:
     """Print references for what results used."""
     from giveway.core.files import write_text
-    from giveway.reports.citations import citations_for
-    from giveway.serve.web.calls import cite as cite_folder
-    from giveway.serve.web.results.report import components_of, find_results
+    from giveway.reports.find import citations_of
+    from giveway.reports.find import cite as cite_folder
 
-    components = [component for root in find_results(folder) for component in components_of(root)]
-    found = [{"key": c.key, "text": c.text, "for": c.used_for, "bibtex": c.bibtex} for c in citations_for(components)]
+    found = [{"key": c.key, "text": c.text, "for": c.used_for, "bibtex": c.bibtex} for c in citations_of(folder)]
     text = cite_folder(folder, form=format)
     if out is not None:
         write_text(out, text)

@@ -221,7 +221,8 @@ def analyze(
 ) -> Done:
     """Print the tables, with and without exclusions; write a report."""
     from giveway.study.analysis import analyze_study
-    from giveway.study.report import html_report, text_report
+    from giveway.study.pages import html_report
+    from giveway.study.report import text_report
     from giveway.study.workspace import open_study
 
     opened = open_study(study, url=database)

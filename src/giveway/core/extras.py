@@ -31,7 +31,6 @@ EXTRAS: dict[str, dict[str, str]] = {
         "uvloop": "uvloop",
         "sqlalchemy": "sqlalchemy",
         "alembic": "alembic",
-        "jinja2": "jinja2",
         "python_multipart": "python-multipart",
         "cryptography": "cryptography",
     },

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from giveway.core.files import write_text
 from giveway.demo.chapter import Chapter, Section
+from giveway.gaps.figures import benchmark_figure, save_figure
 from giveway.gaps.presets import preset
 from giveway.gaps.run import benchmark
-from giveway.reports.figures import benchmark_figure, save_figure
-from giveway.reports.formats import render
-from giveway.reports.tables import benchmark_table
+from giveway.gaps.tables import benchmark_table
 
 TABLES = (("auc", "constant"), ("ade", "constant"))
 
@@ -34,12 +33,12 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
     for metric, t0 in TABLES:
         table = benchmark_table(frame, metric=metric, t0=t0)
         file = Path("gaps") / f"{metric}_{t0}.tex"
-        write_text(root / file, render(table, "latex"))
+        write_text(root / file, table.latex())
         sections.append(
             Section(
                 heading=table.title,
                 command=f"giveway gaps table results --metric {metric} --t0 {t0}",
-                fragment=render(table, "html"),
+                table=table,
                 links=(("the same in LaTeX", file),),
             )
         )

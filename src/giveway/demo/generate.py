@@ -12,8 +12,6 @@ from giveway.generate.campaign.kept import run_into_store, stored_campaigns, sto
 from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.export.cases import write_failures
 from giveway.generate.policies import open_policy, settings_for
-from giveway.generate.report.page import write_report
-from giveway.generate.report.summary import recorded_reference, summarize
 
 BUDGET, ROAD, EGO = 60, "straight", "lattice"
 FOLDER = Path("generate")
@@ -49,18 +47,15 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             rows.append((title, str(len(done.results)), *(f"{measures[name]:.2f}" for name, _ in SHOWN)))
     failures = [f for campaign in stored_campaigns(folder) for f in stored_failures(folder, campaign)]
     write_failures(root / FOLDER / "cases", failures)
-    reference = recorded_reference(root / RECORDINGS)
-    page = FOLDER / "report.html"
-    write_report(root / page, folder, summarize(folder, reference), reference, limit=6)
     return (
         Section(
             heading="Which traffic makes a planner fail although it could have coped?",
             text=f"Three cars around the default planner, {BUDGET} tests each. A failure "
             "counts only if it is the ego's fault and a careful driver would have avoided it.",
             command=f"giveway generate run --planner {EGO} --budget {BUDGET} --no-perturb --out results && "
-            "giveway generate table results",
+            "giveway report results --out site",
             table=tuple(rows),
-            links=(("measures and replays of the failures", page), ("the cases", FOLDER / "cases" / "cases.json")),
+            links=(("the cases", FOLDER / "cases" / "cases.json"),),
         ),
     )
 

@@ -9,7 +9,7 @@ from giveway.data import DATASETS
 from giveway.demo.chapter import Chapter, Section
 from giveway.reports.drawing import draw_scene
 from giveway.reports.player.document import replay_document
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 from giveway.synth.protocol import synthesize
 
 MINUTES = 2.0

@@ -7,17 +7,17 @@ from pathlib import Path
 from giveway.demo.chapter import Chapter, Section
 from giveway.demo.generate import RECORDINGS
 from giveway.demo.study import DRAWS
-from giveway.reports.site.content import Limits
-from giveway.serve.web.results.report import make_report
+from giveway.reports.content import PageLimits
+from giveway.reports.find import make_report
 
 FOLDER = "report"
-LIMITS = Limits(samples=40, replays=24)
+LIMITS = PageLimits(samples=40, replays=24)
 
 
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     recorded = root / RECORDINGS
     made = make_report(root, root / FOLDER, title="Demo", limits=LIMITS, draws=DRAWS, recorded=recorded)
-    kinds = ", ".join(f"{s.title}: {s.lead}" for s in made.sections)
+    kinds = ", ".join(f"{part.title}: {part.pages[0].lead}" for part in made.parts)
     return (
         Section(
             heading="Everything on one site",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from giveway import __version__
 from giveway.core.files import write_text
 from giveway.core.registry import Registry
 from giveway.demo.chapter import Chapter, Section
-from giveway.demo.page import demo_page
+from giveway.reports.content import Block, Heading, Links, Page
+from giveway.reports.rendering import single_page
 
 CHAPTERS: Registry[Chapter] = Registry(
     "chapter",
@@ -67,5 +67,21 @@ def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -
         results.append(ChapterResult(name=name, title=chapter.title, seconds=seconds, files=tuple(files)))
         told.append((name, chapter.title, sections))
         say(f"[{number}/{len(ORDER)}] {chapter.title}: {seconds:.1f} s")
-    write_text(root / "index.html", demo_page(told, __version__))
+    write_text(root / "index.html", demo_page(told))
     return tuple(results)
+
+
+def demo_page(chapters: Sequence[tuple[str, str, Sequence[Section]]]) -> str:
+    """HTML of the demo's index.
+
+    Args:
+        chapters: (name, title, sections).
+    """
+    blocks: list[Block] = [Links(items=tuple((title, f"#{name}") for name, title, _ in chapters))]
+    for name, title, sections in chapters:
+        blocks += [Heading(text=title, id=name), *(block for section in sections for block in section.blocks())]
+    lead = (
+        "How well do machines understand drivers who must share a piece of road? Everything below was made just now, "
+        "on this machine, from synthetic recordings."
+    )
+    return single_page(Page(title="Give Way: demo", lead=lead, blocks=tuple(blocks)))

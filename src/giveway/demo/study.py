@@ -6,14 +6,12 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from giveway.core.files import write_text
 from giveway.demo.chapter import Chapter, Section
 from giveway.study.analysis import Estimate, analyze_study
 from giveway.study.creation import Plan, create_study
 from giveway.study.design import parse_design
 from giveway.study.export import export_study
 from giveway.study.rehearsal import rehearse
-from giveway.study.report import html_report
 from giveway.study.sources import Source, find_sources
 
 NUM_CLIPS, NUM_RATERS, DRAWS = 12, 30, 500
@@ -31,8 +29,6 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
     )
     answered = rehearse(root / FOLDER / "form", root / FOLDER / "answered", num_raters=NUM_RATERS, seed=seed)
     analysis = analyze_study(answered, draws=DRAWS)
-    report = FOLDER / "report.html"
-    write_text(root / report, html_report(answered, analysis))
     export_study(answered, root / FOLDER / "tables")
     results = analysis.kept or analysis.everybody
     ratings = [("condition", "clips", "ratings", "mean rating", "share realistic")]
@@ -46,7 +42,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             text=f"{NUM_RATERS} simulated raters, {NUM_CLIPS} clips of synthetic and generated traffic, two of them "
             "broken on purpose. Their opinions are made up; with people the same tables mean something.",
             command="giveway study create recordings --out form && giveway study serve form",
-            links=(("the report", report), ("the answers", FOLDER / "tables" / "answers.csv")),
+            links=(("the answers", FOLDER / "tables" / "answers.csv"),),
             table=tuple(ratings),
         )
     ]

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 from giveway.core.arrays import FloatArray
 from giveway.core.files import write_text
 from giveway.core.scene import Scene
+from giveway.reports.content import Chart, Gallery, Page
+from giveway.reports.rendering import single_page
 from giveway.sim.cases import Case, Role
 
 SIDE_PX, HALF_M = 260, 40.0
-COLORS = {Role.EGO: "#d55e00", Role.REACTIVE: "#0072b2", Role.IDM: "#56b4e9", Role.REPLAY: "#777777"}
+COLORS = {Role.EGO: "s1", Role.REACTIVE: "s0", Role.IDM: "s5", Role.REPLAY: "s6"}
+"""Classes of the style sheet: orange, blue, light blue, grey."""
 
 
 def write_gallery(path: Path, cases: Sequence[tuple[Case, Scene]]) -> None:
     """Write a self-contained HTML page."""
-    cards = "\n".join(_card(case, scene) for case, scene in cases)
-    write_text(
-        path,
-        f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Cases</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>
-body {{ font: 14px system-ui, sans-serif; margin: 1rem; color: #222; }}
-main {{ display: flex; flex-wrap: wrap; gap: 1rem; }}
-figure {{ margin: 0; width: {SIDE_PX}px; }}
-figcaption {{ overflow-wrap: anywhere; }}
-svg {{ background: #f4f4f0; border: 1px solid #ccc; }}
-</style></head><body>
-<h1>{len(cases)} cases</h1>
-<p>Orange: ego, who has to give way. Blue: the car it meets. Dots mark where they are at the start.</p>
-<main>
-{cards}
-</main></body></html>
-""",
-    )
+    lead = "Orange: ego, who has to give way. Blue: the car it meets. Dots mark where they are at the start."
+    gallery = Gallery(items=tuple(case_chart(case, scene) for case, scene in cases))
+    write_text(path, single_page(Page(title=f"{len(cases)} cases", lead=lead, blocks=(gallery,))))
 
 
-def _card(case: Case, scene: Scene) -> str:
+def case_chart(case: Case, scene: Scene) -> Chart:
+    """Paths of all cars around the conflict of a case."""
     conflict = case.conflicts[0] if case.conflicts else None
     tracks = scene.tracks
     roles = {car.id: car.role for car in case.cars}
@@ -58,17 +45,15 @@ def _card(case: Case, scene: Scene) -> str:
         xy = xy[~np.isnan(xy[:, 0])]
         if len(xy) > 1:
             name = str(tracks.ids[row])
-            shapes.append(_path(xy, center, COLORS[roles.get(name, Role.REPLAY)], 3.0 if name in roles else 1.0))
-    text = ""
+            shapes.append(_path(xy, center, COLORS[roles.get(name, Role.REPLAY)], name in roles))
+    words = [f"interest {case.interest}, {case.end_s - case.start_s:.1f} s"]
     if conflict:
-        text = (
-            f"{conflict.kind}, gap {conflict.time_gap_s:.1f} s, {conflict.first} first, right of way: {conflict.rule}"
-        )
-    return (
-        f'<figure><svg width="{SIDE_PX}" height="{SIDE_PX}" role="img" aria-label="{html.escape(case.id)}">'
-        f"{''.join(shapes)}</svg><figcaption><b>{html.escape(case.id)}</b><br>{html.escape(text)}<br>"
-        f"interest {case.interest}, {case.end_s - case.start_s:.1f} s</figcaption></figure>"
+        gap = f"gap {conflict.time_gap_s:.1f} s, {conflict.first} first"
+        words.insert(0, f"{conflict.kind}, {gap}, right of way: {conflict.rule}")
+    svg = Markup('<svg viewBox="0 0 {0} {0}" role="img" aria-label="{1}">{2}</svg>').format(
+        SIDE_PX, case.id, Markup("".join(shapes))
     )
+    return Chart(title=case.id, svg=svg, caption="; ".join(words))
 
 
 def _points(xy: FloatArray, center: FloatArray) -> str:
@@ -77,10 +62,10 @@ def _points(xy: FloatArray, center: FloatArray) -> str:
 
 
 def _lane(area: FloatArray, center: FloatArray) -> str:
-    return f'<polygon points="{_points(area, center)}" fill="#dcdcd8"/>'
+    return f'<polygon points="{_points(area, center)}" class="lane"/>'
 
 
-def _path(xy: FloatArray, center: FloatArray, color: str, width: float) -> str:
-    start = _points(xy[:1], center).split(",")
-    line = f'<polyline points="{_points(xy[::2], center)}" fill="none" stroke="{color}" stroke-width="{width}"/>'
-    return line + f'<circle cx="{start[0]}" cy="{start[1]}" r="{width + 1}" fill="{color}"/>'
+def _path(xy: FloatArray, center: FloatArray, color: str, is_thick: bool) -> str:
+    x, y = _points(xy[:1], center).split(",")
+    line = f'<polyline points="{_points(xy[::2], center)}" class="{color} {"thick" if is_thick else "thin"}"/>'
+    return line + f'<circle cx="{x}" cy="{y}" r="{4 if is_thick else 2}" class="{color}"/>'

@@ -17,7 +17,7 @@ from giveway.core.scene import Provenance, Scene
 from giveway.drive.roads import road_of
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.notebook import replay_frame
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 from giveway.sim.cases import TICK_S, Role
 from giveway.sim.logs import DriveLog
 

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UnknownNameError, UsageError
+from giveway.drive.pages import summary_blocks, summary_facts, worst_first
+from giveway.drive.replay import drive_document
 from giveway.drive.results import TERMS
+from giveway.drive.roads import road_of
 from giveway.drive.runs import SUMMARY, log_folder
 from giveway.experiments import Cell
+from giveway.reports.cells import Overview
+from giveway.reports.content import PageLimits, Paragraph
 from giveway.reports.difference import Difference
-from giveway.reports.plain_table import Block, Column, PlainTable, value
-from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
+from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
+from giveway.reports.table import Block, Column, Table, entry
 from giveway.sim.case_sets import CaseSet
-from giveway.sim.log_files import read_log
+from giveway.sim.log_files import logs_below, read_log
 from giveway.sim.logs import DriveLog
 
 if TYPE_CHECKING:
@@ -39,6 +44,9 @@ MORE = {
 }
 """Further means over cases that are printed; all of them are in the JSON document."""
 MORE_WIDTH = 11
+CELLS = "Cases"
+SHORT_KEY = 8
+"""Digits of a cell's key at the end of the name of its log folder."""
 METRICS = {"challenge": "score"}
 """Other names of the terms of the score."""
 
@@ -51,7 +59,7 @@ class DriveSection(Section):
     tables = ("leaderboard", "cases")
     figures = ("scores",)
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
         chosen = checked_name("table", name, self.tables)
         return with_choices(_leaderboard if chosen == "leaderboard" else cases_table, choices, results)
@@ -94,6 +102,26 @@ class DriveSection(Section):
         except (EmptySelectionError, StoreError):
             return ""
 
+    def overview(self, results: Results, limits: PageLimits) -> Overview:
+        """Leaderboard, open against closed loop, differences; every drive can be watched, collisions first."""
+        try:
+            summary = summary_of(results.place)
+        except EmptySelectionError as error:
+            return Overview(blocks=(Paragraph(text=f"{error.what}; {error.hint}."),), cells=CELLS)
+        logs = {log.name[-SHORT_KEY:] for log in logs_below(results.place / "logs")}
+        return Overview(
+            blocks=summary_blocks(summary),
+            facts=summary_facts(summary),
+            cells=CELLS,
+            replays=[key for key in worst_first(results.frame()) if key[:SHORT_KEY] in logs],
+            order="drives, collisions first",
+        )
+
+    def replay(self, results: Results, key: str) -> Mapping[str, Any]:
+        """One drive, with the map of its recording where that is at hand."""
+        log = read_log(log_folder(results.place, Cell.from_json(results.store.read_record(key)["cell"])))
+        return drive_document(log, road_of(log.case, results.options.get("data")))
+
 
 def summary_of(folder: Path) -> dict[str, Any]:
     """The summary that the last run into a folder has written.
@@ -113,7 +141,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return read_sealed(file, expect=expect).document
 
 
-def leaderboard(document: Mapping[str, Any]) -> PlainTable:
+def leaderboard(document: Mapping[str, Any]) -> Table:
     """The table that ``giveway drive run`` prints, from its JSON document."""
     planner, rows = document["planner"], [*document["predictors"], document["humans"]]
     heads = {"n_col": 6, "fault": 6, **HEADS}
@@ -126,11 +154,11 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
         ),
         rows=tuple(
             (
-                value(row["name"]),
-                value(row["n_col"]),
-                value(row["n_col_at_fault"]),
-                *(value(row[head.lower()]) for head in HEADS),
-                value(_end(row)),
+                entry(row["name"]),
+                entry(row["n_col"]),
+                entry(row["n_col_at_fault"]),
+                *(entry(row[head.lower()]) for head in HEADS),
+                entry(_end(row)),
             )
             for row in rows
         ),
@@ -138,18 +166,18 @@ def leaderboard(document: Mapping[str, Any]) -> PlainTable:
     second = Block(
         columns=(Column(head="", width=width), *(Column(head=head, width=MORE_WIDTH) for head in MORE)),
         rows=tuple(
-            (value(row["name"]), *(value(row["means"].get(key)) for key in MORE.values()))
+            (entry(row["name"]), *(entry(row["means"].get(key)) for key in MORE.values()))
             for row in document["predictors"]
         ),
     )
     version = f"planner {planner['name']} version {planner['version']}"
     last = f"{rows[0]['coverage']}, metric {rows[0]['metric']}, {version}; {document['note']}"
-    return PlainTable(
+    return Table(
         title="Closed-loop scores", blocks=(first, second), banner=document["banner"], notes=(*_notes(document), last)
     )
 
 
-def _leaderboard(results: Results) -> PlainTable:
+def _leaderboard(results: Results) -> Table:
     """The leaderboard of the last run, and which predictors of earlier runs it leaves out."""
     document = summary_of(results.place)
     made = leaderboard(document)
@@ -161,10 +189,10 @@ def _leaderboard(results: Results) -> PlainTable:
     return replace(made, notes=(*made.notes, note))
 
 
-def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable:
+def cases_table(results: Results, *, predictor: str | None = None) -> Table:
     """Terms of the challenge score of every case, one block per predictor."""
     terms = ("efficiency", "jerk", "velocity", "courtesy")
-    columns = (Column(head="case"), Column(head="collided"), Column(head="at fault"), *map(_column, terms))
+    columns = tuple(Column(head=head) for head in ("case", "collided", "at fault", *terms))
     rows = summary_of(results.place)["predictors"]
     shown = rows if predictor is None else [_row(rows, predictor)]
     blocks = tuple(
@@ -173,17 +201,17 @@ def cases_table(results: Results, *, predictor: str | None = None) -> PlainTable
             columns=columns,
             rows=tuple(
                 (
-                    value(case["case"]),
-                    value(case["failed"] or ("yes" if case["collided"] else "no")),
-                    value("yes" if case["at_fault"] else "no"),
-                    *(value(case[term]) for term in terms),
+                    entry(case["case"]),
+                    entry(case["failed"] or ("yes" if case["collided"] else "no")),
+                    entry("yes" if case["at_fault"] else "no"),
+                    *(entry(case[term]) for term in terms),
                 )
                 for case in row["per_case"]
             ),
         )
         for row in shown
     )
-    return PlainTable(title="Terms of every case", blocks=blocks)
+    return Table(title="Terms of every case", blocks=blocks)
 
 
 def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Difference:
@@ -251,10 +279,6 @@ def _label(cell: Cell) -> str:
     return f"{cell.params['case']} {cell.params['predictor']}"
 
 
-def _column(head: str) -> Column:
-    return Column(head=head)
-
-
 def _name(document: Mapping[str, Any], wanted: str) -> str:
     """How the summary calls a predictor, or the recorded drivers."""
     if wanted in ("recorded", document["humans"]["name"]):
@@ -302,7 +326,7 @@ def _notes(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: {_interval(found['score'])}"
     agreement = document["open_loop_agreement"]
     if agreement:
-        found = value(agreement["spearman"]).text
+        found = entry(agreement["spearman"]).text
         yield f"rank agreement of open-loop error and closed-loop score (Spearman): {found}"
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from giveway.core.checked import read_parquet
 from giveway.core.errors import FileFormatError, UnknownNameError, UsageError
 from giveway.core.samples import GapSamples
+from giveway.gaps.explanation import document_of, summary_of, write_page
 from giveway.gaps.files import read_samples
 from giveway.predictors.commotions.config import Configuration, Switches
 from giveway.predictors.commotions.explain import check_path
 from giveway.predictors.commotions.explain import explain as explain_path
 from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters
 from giveway.predictors.commotions.fitting.result import FittedParameters
-from giveway.predictors.commotions.page import document_of, summary_of, write_page
 from giveway.predictors.commotions.picture import draw_explanation
 from giveway.predictors.commotions.predictor import encounters_of, training_set, usable
 

@@ -11,14 +11,18 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError
 from giveway.core.origins import Origin, banner
+from giveway.gaps import boards
+from giveway.gaps.compare import NUM_RESAMPLES, ComparisonReport, compare_models
+from giveway.gaps.figures import benchmark_figure
 from giveway.gaps.frame import gap_frame
+from giveway.gaps.learning import calibration_figure
 from giveway.gaps.prediction_time import choice_named
-from giveway.reports.compare import NUM_RESAMPLES, ComparisonReport, compare_models
-from giveway.reports.figures import benchmark_figure
-from giveway.reports.learning import calibration_figure
-from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
+from giveway.gaps.replays import drop_counts, gap_replays
+from giveway.gaps.tables import PAPER_TABLES, benchmark_table, paper_table, with_origins
+from giveway.reports.cells import Overview
+from giveway.reports.content import Block, Page, PageLimits, Paragraph, origin_blocks
+from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
 from giveway.reports.table import Table
-from giveway.reports.tables import PAPER_TABLES, benchmark_table, paper_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +42,7 @@ class GapsSection(Section):
         """See :func:`giveway.gaps.frame.gap_frame`."""
         return gap_frame(results.store)
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Mean, deviation, critical split and significance marks, see :func:`gap_table`."""
         number = name.upper() if name.upper() in PAPER_TABLES else name
         return with_choices(gap_table, choices, results, checked_name("table", number, self.tables))
@@ -56,6 +60,30 @@ class GapsSection(Section):
         """Whether recordings behind the numbers were computed."""
         origins = _origins(self.frame(results), None)
         return banner("the traffic behind these numbers", origins) if origins else ""
+
+    def overview(self, results: Results, limits: PageLimits) -> Overview:
+        """Leaders and the figure of the papers; a leaderboard per metric and time, drop reasons, learning curves."""
+        frame = results.frame()
+        if frame.is_empty():
+            return Overview(blocks=(Paragraph(text="No cell is finished yet."),))
+        pages, notes = boards.board_pages(frame, real_datasets=_real_datasets(frame))
+        leaders = boards.overview_blocks(pages)
+        origins = _origins(frame, None)
+        said = origin_blocks("the traffic behind these numbers", origins) if origins else []
+        drops = tuple(boards.drop_blocks(list(drop_counts(results.store))))
+        curves = boards.curve_blocks(boards.learning_curves(results.store, frame))
+        pages.append(
+            Page(file="drops.html", title="Drop reasons", lead="What became of the candidate gaps.", blocks=drops)
+        )
+        if curves:
+            pages.append(Page(file="learning.html", title="Learning curves", blocks=tuple(curves)))
+        blocks: list[Block] = [*said, *leaders, *notes, boards.paper_figure(frame)]
+        return Overview(
+            blocks=blocks,
+            pages=pages,
+            facts=boards.leading_facts(leaders),
+            sample_replays=gap_replays(results.store) if limits.samples and limits.replays else {},
+        )
 
 
 def gap_table(
@@ -99,8 +127,8 @@ def gap_table(
         made = benchmark_table(frame, metric=metric, t0=t0, **common)
     shortfall = results.status.shortfall
     if shortfall:
-        made = replace(made, caption=f"{shortfall}. {made.caption}")
-    return replace(made, origins=_origins(frame, datasets))
+        made = replace(made, notes=(f"{shortfall}. {made.caption}",))
+    return with_origins(made, _origins(frame, datasets))
 
 
 def splits_figure(
@@ -137,7 +165,7 @@ def compare_in(
     seed: int = 0,
     changes: Mapping[str, Any] | None = None,
 ) -> ComparisonReport:
-    """Is model A better than model B? See :func:`giveway.reports.compare.compare_models`."""
+    """Is model A better than model B? See :func:`giveway.gaps.compare.compare_models`."""
     choice_named(t0)
     return compare_models(
         results.store,
@@ -149,7 +177,6 @@ def compare_in(
         num_resamples=draws,
         seed=seed,
         changes=changes or {},
-        frame=GAPS.frame(results),
     )
 
 
@@ -164,9 +191,9 @@ def _origins(frame: pl.DataFrame, datasets: Collection[str] | None) -> tuple[str
 
 def _real_datasets(frame: pl.DataFrame) -> list[str]:
     """Datasets of the store that were not generated."""
-    if "synthetic" not in frame.columns:
+    if "synthetic" not in frame.columns or frame["synthetic"].dtype != pl.Boolean:
         return []
-    return sorted(frame.filter(pl.col("synthetic").not_())["dataset"].unique().to_list())
+    return sorted(frame.filter(pl.col("synthetic").not_())["dataset"].drop_nulls().unique().to_list())
 
 
 GAPS = GapsSection()

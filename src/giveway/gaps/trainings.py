@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import EmptySelectionError, UsageError
-from giveway.reports.learning import learning_curves
-from giveway.reports.plain_table import Block, Column, PlainTable, value
+from giveway.gaps.learning import learning_curves
 from giveway.reports.results import Results
 from giveway.reports.section import selected
+from giveway.reports.table import Block, Column, Table, entry
 
 NAMES = ("model", "dataset", "t0", "n_input", "split", "repetition")
 
@@ -63,23 +63,23 @@ def cells_of_one_profile(results: Results, **filters: Any) -> list[dict[str, Any
     return list(frame.select("key", *NAMES).unique(maintain_order=True).iter_rows(named=True))
 
 
-def learning_table(rows: Sequence[Mapping[str, Any]]) -> PlainTable:
+def learning_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """One line per training: epochs, loss, held-out error, own NLL per step, samples that fell back."""
     heads = ("epochs", "loss", "validation ADE [m]", "own NLL", "updates skipped", "fallbacks")
     body = tuple(
         (
-            value(" ".join(str(row[name]) for name in ("model", "dataset", "t0", "split", "repetition"))),
-            value(row["epochs"]),
-            value(row["loss"], ".2f"),
-            value(row["validation_ade_m"]),
-            value(row["own_nll"]),
-            value(row["skipped_updates"]),
-            value(", ".join(f"{n} {name.replace('_', ' ')}" for name, n in row["fallbacks"].items()) or "none"),
+            entry(" ".join(str(row[name]) for name in ("model", "dataset", "t0", "split", "repetition"))),
+            entry(row["epochs"]),
+            entry(row["loss"], ".2f"),
+            entry(row["validation_ade_m"]),
+            entry(row["own_nll"]),
+            entry(row["skipped_updates"]),
+            entry(", ".join(f"{n} {name.replace('_', ' ')}" for name, n in row["fallbacks"].items()) or "none"),
         )
         for row in rows
     )
     columns = (Column(head="cell"), *(Column(head=head) for head in heads))
-    return PlainTable(title="Trainings", blocks=(Block(columns=columns, rows=body),))
+    return Table(title="Trainings", blocks=(Block(columns=columns, rows=body),))
 
 
 def write_learning_curves(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

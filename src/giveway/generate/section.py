@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,29 @@ import polars as pl
 
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UsageError
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Status
-from giveway.generate.campaign.kept import stored_campaigns, stored_failures
+from giveway.generate.campaign.kept import result_from, stored_campaigns, stored_failures
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
-from giveway.generate.report.page import MEASURES
-from giveway.generate.report.summary import CampaignSummary, recorded_reference, summarize
-from giveway.reports.plain_table import Block, Column, PlainTable, Value, value
-from giveway.reports.section import Section, Shown, checked_name, selected, with_choices
+from giveway.generate.export.frames import tracks_of
+from giveway.generate.pages import (
+    MEASURES,
+    WATCH,
+    failure_block,
+    failure_document,
+    generated_blocks,
+    generated_facts,
+    pages_document,
+)
+from giveway.generate.roads import make_road
+from giveway.generate.summary import CampaignSummary, recorded_reference, summarize
+from giveway.reports.browsing import KEY_DIGITS
+from giveway.reports.cells import Overview
+from giveway.reports.content import Page, PageLimits, Paragraph
+from giveway.reports.section import Section, checked_name, selected, with_choices
+from giveway.reports.table import Block, Column, Entry, Table, entry, table_of
 from giveway.sim.case_sets import CaseSet
 
 if TYPE_CHECKING:
@@ -31,6 +46,8 @@ NAME_WIDTH, VALUE_WIDTH = 48, 10
 CASES = "cases"
 """Folder of the exported failures inside a store."""
 TRAINING_FILE = "training.json"
+GALLERY = 12
+"""Failures that can be watched on one page."""
 
 
 class CampaignSection(Section):
@@ -40,7 +57,7 @@ class CampaignSection(Section):
     title = "Generated traffic"
     tables = ("measures", "failures")
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """See :func:`measures_of` and :func:`failures_table`."""
         chosen = checked_name("table", name, self.tables)
         return with_choices(measures_of if chosen == "measures" else failures_table, choices, results)
@@ -72,6 +89,43 @@ class CampaignSection(Section):
     def origin(self, results: Results) -> str:
         """Nothing here was recorded."""
         return banner("the traffic", [Origin.GENERATED])
+
+    def overview(self, results: Results, limits: PageLimits) -> Overview:
+        """Measures of all campaigns, kinds of failures, realism; failures can be watched, those that count first."""
+        try:
+            campaigns = stored_campaigns(results.place)
+        except EmptySelectionError:
+            return Overview(blocks=(Paragraph(text="No test is finished yet."),), cells="Tests", samples=False)
+        recorded = results.options.get("recorded") or results.options.get("data")
+        reference = recorded_reference(None if recorded is None else Path(recorded))
+        document = pages_document(summarize(results.place, reference), reference)
+        failed = [
+            (not result.counts, key)
+            for campaign in campaigns
+            for result, key in zip(campaign.results, campaign.keys, strict=True)
+            if result.failed
+        ]
+        keys = [key for _, key in sorted(failed, key=lambda pair: pair[0])]
+        gallery = self._gallery(results, keys[: min(limits.replays, GALLERY)])
+        return Overview(
+            blocks=generated_blocks(document),
+            pages=[gallery] if gallery.blocks else [],
+            facts=generated_facts(document),
+            cells="Tests",
+            replays=keys,
+            order="failures, those that count first",
+            samples=False,
+        )
+
+    def replay(self, results: Results, key: str) -> Mapping[str, Any]:
+        """One test: the ego, the car it met, and how it ended."""
+        return failure_document(_test(results, key))
+
+    def _gallery(self, results: Results, keys: Sequence[str]) -> Page:
+        """Failures to watch one below the other."""
+        tests = {f"replays/{key[:KEY_DIGITS]}.js": _test(results, key) for key in keys}
+        blocks = tuple(failure_block(test, file) for file, test in tests.items())
+        return Page(file="gallery.html", title="Failures to watch", lead=WATCH, blocks=blocks)
 
 
 class ProtocolSection(Section):
@@ -111,11 +165,11 @@ class TrainingSection(Section):
         document = training_document(results.place)
         names = ("mean_return", "critic_loss", "value", "noise")
         rows: list[dict[str, Any]] = []
-        for entry in document["history"]:
-            measured = {**{name: entry[name] for name in names}, **entry["evaluation"]}
-            where = {"kind": self.kind, "round": entry["round"], "env_steps": entry["steps"]}
+        for done in document["history"]:
+            measured = {**{name: done[name] for name in names}, **done["evaluation"]}
+            where = {"kind": self.kind, "round": done["round"], "env_steps": done["steps"]}
             rows += [
-                {**where, "metric": metric, "value": v, "num_samples": entry["episodes"]}
+                {**where, "metric": metric, "value": v, "num_samples": done["episodes"]}
                 for metric, v in measured.items()
             ]
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -124,7 +178,7 @@ class TrainingSection(Section):
         """A training keeps none."""
         raise UsageError("a training has no per-sample values", where=results.place, hint="use .frame()")
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Return, loss and evaluation after each round."""
         checked_name("table", name, self.tables)
         return with_choices(rounds_table, choices, results)
@@ -135,7 +189,7 @@ class TrainingSection(Section):
         return with_choices(learning_figure, choices, results)
 
 
-def measures_of(results: Results, *, realism: bool = False, recorded: Path | str | None = None) -> PlainTable:
+def measures_of(results: Results, *, realism: bool = False, recorded: Path | str | None = None) -> Table:
     """Measures of every campaign, as ``giveway generate table`` prints them.
 
     Args:
@@ -147,58 +201,55 @@ def measures_of(results: Results, *, realism: bool = False, recorded: Path | str
     return measures_table(summarize(results.place, reference))
 
 
-def measures_table(summaries: Sequence[CampaignSummary]) -> PlainTable:
+def measures_table(summaries: Sequence[CampaignSummary]) -> Table:
     """The same from numbers at hand."""
     columns = (Column(head="measure", width=NAME_WIDTH), Column(head="value", width=VALUE_WIDTH))
     blocks: list[Block] = []
     for summary in summaries:
-        rows = [(value(title), _formatted(summary.measures[name], form)) for name, title, form in MEASURES]
-        rows += [(value(name.replace("_", " ")), value(v)) for name, v in summary.realism.items()]
+        rows = [(entry(title), _formatted(summary.measures[name], form)) for name, title, form in MEASURES]
+        rows += [(entry(name.replace("_", " ")), entry(v)) for name, v in summary.realism.items()]
         blocks.append(
             Block(title=summary.campaign.label, columns=columns, rows=tuple(rows), indent=2, with_heads=False)
         )
-    return PlainTable(
+    return Table(
         title="Failures of the planner", blocks=tuple(blocks), banner=banner("the traffic", [Origin.GENERATED])
     )
 
 
-def failures_table(results: Results, **filters: Any) -> PlainTable:
+def failures_table(results: Results, **filters: Any) -> Table:
     """Every failure: kind, fault, avoidability; those that count first."""
     columns = ("case", "outcome", "kind", "at fault", "avoidable", "impact [m/s]", "seconds")
     rows = tuple(
         (
-            value(failure.id),
-            value(failure.result.outcome),
-            value(failure.result.kind),
-            value("yes" if failure.result.at_fault else "no"),
-            value("yes" if failure.result.avoidable else "no"),
-            value(failure.result.impact_speed_mps, ".1f"),
-            value(failure.result.steps / 10, ".1f"),
+            entry(failure.id),
+            entry(failure.result.outcome),
+            entry(failure.result.kind),
+            entry("yes" if failure.result.at_fault else "no"),
+            entry("yes" if failure.result.avoidable else "no"),
+            entry(failure.result.impact_speed_mps, ".1f"),
+            entry(failure.result.steps / 10, ".1f"),
         )
         for failure in _failures(results, filters, everything=False)
     )
-    block = Block(columns=tuple(Column(head=head) for head in columns), rows=rows)
-    return PlainTable(title="Failures", blocks=(block,), banner=banner("the traffic", [Origin.GENERATED]))
+    return table_of("Failures", columns, rows, banner=banner("the traffic", [Origin.GENERATED]))
 
 
-def rounds_table(results: Results) -> PlainTable:
+def rounds_table(results: Results) -> Table:
     """Return, loss and evaluation after each round of a training."""
     history = training_document(results.place)["history"]
-    names = list(dict.fromkeys(name for entry in history for name in entry["evaluation"]))
+    names = list(dict.fromkeys(name for done in history for name in done["evaluation"]))
     heads = ("round", "env_steps", "return", "critic loss", *(name.replace("_", " ") for name in names))
     rows = tuple(
         (
-            value(entry["round"]),
-            value(entry["steps"]),
-            value(entry["mean_return"], ".2f"),
-            value(entry["critic_loss"]),
-            *(value(entry["evaluation"].get(name)) for name in names),
+            entry(done["round"]),
+            entry(done["steps"]),
+            entry(done["mean_return"], ".2f"),
+            entry(done["critic_loss"]),
+            *(entry(done["evaluation"].get(name)) for name in names),
         )
-        for entry in history
+        for done in history
     )
-    return PlainTable(
-        title="Rounds of the training", blocks=(Block(columns=tuple(Column(head=h) for h in heads), rows=rows),)
-    )
+    return table_of("Rounds of the training", heads, rows)
 
 
 def learning_figure(results: Results) -> Figure:
@@ -251,8 +302,24 @@ def _failures(results: Results, filters: Mapping[str, Any], *, everything: bool)
     return [found[name][0] for name in selected(frame, renamed)["id"]]
 
 
-def _formatted(number: float, form: str) -> Value:
-    return Value(raw=number, text=form.format(number)) if number == number else Value(raw=None, text="-")
+def _test(results: Results, key: str) -> Failure:
+    """One test of a store."""
+    record = results.store.read_record(key)
+    frame = results.store.read_samples(key)
+    if frame is None:
+        raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
+    result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
+    tracks = tracks_of(frame)
+    return Failure(id=f"test {result.number}", result=result, tracks=tracks, road=_road(road), site=road)
+
+
+@lru_cache(maxsize=4)
+def _road(name: str) -> LaneMap:
+    return make_road(name).map()
+
+
+def _formatted(number: float, form: str) -> Entry:
+    return entry(number, text=form.format(number)) if number == number else Entry()
 
 
 CAMPAIGNS, PROTOCOL, TRAINING = CampaignSection(), ProtocolSection(), TrainingSection()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import json
 import math
@@ -12,87 +11,85 @@ from typing import Any
 
 from giveway.core.errors import UnknownNameError
 from giveway.reports.latex import render_latex
-from giveway.reports.table import Entry, Table
+from giveway.reports.table import Block, Entry, Table
 
 
-def render(table: Table, format: str) -> str:
+def render(table: Table, form: str) -> str:
     """The table in one of :data:`FORMATS`.
 
     Raises:
         UnknownNameError: for another format.
     """
-    if format not in FORMATS:
-        raise UnknownNameError("table format", format, FORMATS)
-    return FORMATS[format](table)
+    if form not in FORMATS:
+        raise UnknownNameError("table format", form, FORMATS)
+    return FORMATS[form](table)
 
 
 def render_text(table: Table) -> str:
     """Aligned columns; ``*`` is the best value, ``~`` one that is not significantly worse."""
-    parts = [
-        *([table.banner] if table.banner else []),
-        table.title,
-        *(_text_block(block) for block in table.blocks()),
-        table.caption,
-    ]
-    return "\n\n".join(parts) + "\n"
+    said = [table.banner] if table.banner else []
+    if _is_grouped(table):
+        blocks = [_grouped_text(piece) for block in table.blocks for piece in block.pieces()]
+        return "\n\n".join([*said, table.title, *blocks, *table.notes]) + "\n"
+    for block in table.blocks:
+        said += [*([block.title] if block.title else []), *_text_lines(block)]
+    return "\n".join([*said, *table.notes]) + "\n"
 
 
 def render_markdown(table: Table) -> str:
     """A table per block; the best value is bold."""
     parts = [*([table.banner] if table.banner else []), f"**{table.title}**"]
-    for block in table.blocks():
-        head = ["Dataset", "Split", *_headings(block)]
-        rows = [
-            ["" if i else row.title, line.label, *map(_markdown_entry, line.entries)] for row, i, line in _lines(block)
+    for block in [piece for whole in table.blocks for piece in whole.pieces()]:
+        parts += [block.title] if block.title else []
+        rule = ["---" if column.left or n < block.labels else "--:" for n, column in enumerate(block.columns)]
+        body = [
+            ["" if span == 0 and n == 0 else _markdown_entry(cell) for n, cell in enumerate(row)]
+            for row, span in zip(block.rows, block.spans(), strict=True)
         ]
-        rule = ["---", "---", *["--:"] * block.num_columns]
-        parts.append(
-            "\n".join(f"| {' | '.join(c.replace('|', chr(92) + '|') for c in r)} |" for r in [head, rule, *rows])
-        )
-    return "\n\n".join([*parts, table.caption]) + "\n"
+        lines = [_headings(block), rule, *body]
+        parts.append("\n".join(f"| {' | '.join(map(_bar, line))} |" for line in lines))
+    return "\n\n".join([*parts, *table.notes]) + "\n"
 
 
 def render_csv(table: Table) -> str:
-    """One row per number, all digits."""
+    """One row per value, all digits."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["dataset", "split", "model", "column", "value", "sd", "best", "tied", "num_samples", "note"])
-    for item in _records(table):
-        writer.writerow(["" if v is None else v for v in item.values()])
+    records = list(_records(table))
+    writer.writerow(records[0] if records else ["block", "row", "column", "value"])
+    for record in records:
+        writer.writerow(["" if v is None else v for v in record.values()])
     return buffer.getvalue()
 
 
 def render_json(table: Table) -> str:
     """The whole table with all digits; missing values are null."""
-    document = {
+    document: dict[str, Any] = {
         "origin": list(table.origins),
         "banner": table.banner,
         "title": table.title,
         "caption": table.caption,
-        "column_title": table.column_title,
-        "models": [{"model": g.title, "columns": list(g.columns)} for g in table.groups],
-        "datasets": [row.title for row in table.rows],
-        "values": list(_records(table)),
     }
+    if _is_grouped(table):
+        block = table.blocks[0]
+        columns = block.columns[block.labels :]
+        document |= {
+            "column_title": "n_I",
+            "models": [
+                {"model": first.group, "columns": [c.head for c in columns if c.group == first.group]}
+                for first, _ in block.groups
+            ],
+            "datasets": list(dict.fromkeys(row[0].text for row in block.rows)),
+        }
+    document["values"] = list(_records(table))
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def render_html(table: Table) -> str:
     """A ``<figure>`` with a ``<table>`` per block, without any style of its own."""
-    said = [f"<p><strong>{html.escape(table.banner)}</strong></p>"] if table.banner else []
-    parts = ['<figure class="gw-table">', *said, f"<figcaption><b>{html.escape(table.title)}</b></figcaption>"]
-    for block in table.blocks():
-        parts += [
-            "<table>",
-            "<thead>",
-            *_html_head(block),
-            "</thead>",
-            "<tbody>",
-            *_html_rows(block),
-            "</tbody>",
-            "</table>",
-        ]
-    return "\n".join([*parts, f"<p>{html.escape(table.caption)}</p>", "</figure>"]) + "\n"
+    from giveway.reports.rendering import table_html  # needs the templates, the other formats do not
+
+    return table_html(table)
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {
@@ -105,33 +102,56 @@ FORMATS: dict[str, Callable[[Table], str]] = {
 }
 
 
-def _lines(table: Table) -> Iterator[tuple[Any, int, Any]]:
-    for row in table.rows:
-        for number, line in enumerate(row.lines):
-            yield row, number, line
+def _is_grouped(table: Table) -> bool:
+    """Whether the table has the layout of the papers: groups of columns, two labels per row."""
+    return any(block.labels > 1 for block in table.blocks)
 
 
-def _headings(table: Table) -> list[str]:
-    several = any(len(group.columns) > 1 for group in table.groups)
-    return [f"{g.title} {c}" if several else g.title for g in table.groups for c in g.columns]
+def _bar(text: str) -> str:
+    return text.replace("|", r"\|")
 
 
-def _text_block(table: Table) -> str:
-    several = any(len(group.columns) > 1 for group in table.groups)
-    head = ["", "", *(g.title if i == 0 else "" for g in table.groups for i in range(len(g.columns)))]
+def _headings(block: Block) -> list[str]:
+    heads = [column.head for column in block.columns[: block.labels]]
+    for column in block.columns[block.labels :]:
+        joined = f"{column.group} {column.head}" if block.has_subheads else column.group
+        heads.append(joined if column.group else column.head)
+    return heads
+
+
+def _text_lines(block: Block) -> Iterator[str]:
+    heads = [column.head for column in block.columns]
+    rows = [[cell.text for cell in row] for row in block.rows]
+    longest = [max(len(row[n]) for row in [heads, *rows]) for n in range(len(heads))]
+    for row in [heads, *rows] if block.with_heads else rows:
+        parts = [row[0].ljust(max(block.columns[0].width, longest[0]))]
+        for text, column, size in zip(row[1:], block.columns[1:], longest[1:], strict=True):
+            wide = max(column.width, size + 1) if column.width else size + 2
+            parts.append(f"  {text:<{size}}" if column.left else f"{text:>{wide}}")
+        yield (" " * block.indent + "".join(parts)).rstrip()
+
+
+def _grouped_text(block: Block) -> str:
+    groups = block.groups
+    head = ["", ""]
+    for first, width in groups:
+        head += [first.group, *[""] * (width - 1)]
     rows = [head]
-    if several:
-        rows.append(["", table.column_title, *(c for g in table.groups for c in g.columns)])
-    body = [["" if i else row.title, line.label, *map(_text_entry, line.entries)] for row, i, line in _lines(table)]
-    widths = [max(len(r[k]) for r in [*rows, *body]) for k in range(len(head))]
-    starts = {sum(len(g.columns) for g in table.groups[:k]) + 2 for k in range(len(table.groups))}
+    if block.has_subheads:
+        rows.append(["", "n_I", *(column.head for column in block.columns[2:])])
+    spans = block.spans()
+    body = [
+        [row[0].text if span else "", row[1].text, *map(_text_entry, row[2:])]
+        for row, span in zip(block.rows, spans, strict=True)
+    ]
+    widths = [max(len(row[k]) for row in [*rows, *body]) for k in range(len(head))]
+    starts = {2 + sum(width for _, width in groups[:k]) for k in range(len(groups))}
     rule = "-" * (sum(widths) + 2 * len(widths) + len(starts) * 2 - 2)
-    out = [_text_line(r, widths, starts) for r in rows]
-    for (row, number, _), cells in zip(_lines(table), body, strict=True):
-        if number == 0 and row is not None:
-            out.append(rule)
-        out.append(_text_line(cells, widths, starts))
-    return "\n".join(out)
+    lines = [_text_line(row, widths, starts) for row in rows]
+    for cells, span in zip(body, spans, strict=True):
+        lines += [rule] if span else []
+        lines.append(_text_line(cells, widths, starts))
+    return "\n".join(lines)
 
 
 def _text_line(cells: list[str], widths: list[int], starts: set[int]) -> str:
@@ -143,59 +163,32 @@ def _text_line(cells: list[str], widths: list[int], starts: set[int]) -> str:
 
 
 def _text_entry(entry: Entry) -> str:
-    mark = "*" if entry.best else "~" if entry.tied else ""
-    deviation = f" ±{entry.shown_sd}" if entry.shown_sd else ""
-    return f"{entry.shown}{mark}{deviation}"
+    mark = {"best": "*", "tied": "~"}.get(entry.mark, "")
+    return f"{entry.text}{mark}" + (f" ±{entry.shown_sd}" if entry.shown_sd else "")
 
 
 def _markdown_entry(entry: Entry) -> str:
-    value = f"**{entry.shown}**" if entry.best else f"{entry.shown}~" if entry.tied else entry.shown
-    return f"{value} ±{entry.shown_sd}" if entry.shown_sd else value
-
-
-def _html_head(table: Table) -> Iterator[str]:
-    groups = "".join(
-        f'<th colspan="{len(g.columns)}" scope="colgroup">{html.escape(g.title)}</th>' for g in table.groups
-    )
-    yield f'<tr><th scope="col">Dataset</th><th scope="col">Split</th>{groups}</tr>'
-    if any(len(group.columns) > 1 for group in table.groups):
-        columns = "".join(f'<th scope="col">{html.escape(c)}</th>' for g in table.groups for c in g.columns)
-        yield f"<tr><th></th><th>{html.escape(table.column_title)}</th>{columns}</tr>"
-
-
-def _html_rows(table: Table) -> Iterator[str]:
-    for row, number, line in _lines(table):
-        head = f'<th scope="rowgroup" rowspan="{len(row.lines)}">{html.escape(row.title)}</th>' if number == 0 else ""
-        cells = "".join(_html_entry(entry) for entry in line.entries)
-        yield f"<tr>{head}<td>{html.escape(line.label)}</td>{cells}</tr>"
-
-
-def _html_entry(entry: Entry) -> str:
-    if entry.is_missing:
-        return f'<td title="{html.escape(entry.note)}">–</td>' if entry.note else "<td>–</td>"
-    value = f"<u>{entry.shown}</u>" if entry.best else entry.shown
-    mark = '<span title="not significantly worse than the best">≈</span>' if entry.tied else ""
-    deviation = f" <small>±{entry.shown_sd}</small>" if entry.shown_sd else ""
-    return f"<td>{value}{mark}{deviation}</td>"
+    shown = {"best": f"**{entry.text}**", "tied": f"{entry.text}~"}.get(entry.mark, entry.text)
+    return f"{shown} ±{entry.shown_sd}" if entry.shown_sd else shown
 
 
 def _records(table: Table) -> Iterator[dict[str, Any]]:
-    columns = [(group.title, column) for group in table.groups for column in group.columns]
-    for row, _, line in _lines(table):
-        for (model, column), entry in zip(columns, line.entries, strict=True):
-            yield {
-                "dataset": row.title,
-                "split": line.label,
-                "model": model,
-                "column": column,
-                "value": _number(entry.value),
-                "sd": _number(entry.sd),
-                "best": entry.best,
-                "tied": entry.tied,
-                "num_samples": entry.num_samples,
-                "note": entry.note,
-            }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    """One dictionary per value: where it stands, and what is known of it."""
+    for block in table.blocks:
+        values = block.columns[block.labels :]
+        for row in block.rows:
+            for column, cell in zip(values, row[block.labels :], strict=True):
+                if block.labels < 2:
+                    yield {"block": block.title, "row": row[0].text, "column": column.head, "value": cell.value}
+                    continue
+                yield {
+                    **{c.head.lower(): row[n].text for n, c in enumerate(block.columns[: block.labels])},
+                    "model": column.group,
+                    "column": column.head,
+                    "value": cell.value,
+                    "sd": cell.sd if math.isfinite(cell.sd) else None,
+                    "best": cell.mark == "best",
+                    "tied": cell.mark == "tied",
+                    "num_samples": cell.num_samples,
+                    "note": cell.note,
+                }

@@ -1,13 +1,14 @@
-r"""Tables in the published LaTeX layout; needs the packages tabularx, booktabs and multirow.
+r"""Tables in LaTeX: groups of columns in the published layout, everything else as a plain ``tabular``.
 
-The column type C is a centered X column; define it once in the preamble with :data:`COLUMN_TYPE`.
+The published layout needs the packages tabularx, booktabs and multirow, and the column type C, a centered X column;
+define it once in the preamble with :data:`COLUMN_TYPE`. A plain table needs booktabs.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from giveway.reports.table import ColumnGroup, Entry, RowGroup, Table
+from giveway.reports.table import Block, Entry, Table
 
 COLUMN_TYPE = r"\newcolumntype{C}{>{\centering\arraybackslash\hsize=0.61\hsize}X}"
 NO_DEVIATION = r"^{\hphantom{\pm 0.000}}"
@@ -28,7 +29,7 @@ Emphasis = Literal["underline", "bold"]
 
 
 def render_latex(table: Table, *, emphasis: Emphasis = "underline", marks: bool = False) -> str:
-    r"""LaTeX source, one ``tabularx`` per block.
+    r"""LaTeX source, one ``tabularx`` or ``tabular`` per block.
 
     Args:
         table: what to set.
@@ -36,7 +37,10 @@ def render_latex(table: Table, *, emphasis: Emphasis = "underline", marks: bool 
         marks: add a subscript for values that are not significantly worse than the best.
     """
     said = f"\\noindent\\textbf{{{escape(table.banner)}}}\\par\n" if table.banner else ""
-    return said + "\n\\medskip\n\n".join(_block(block, emphasis, marks) for block in table.blocks())
+    pieces = [piece for block in table.blocks for piece in block.pieces()]
+    return said + "\n\\medskip\n\n".join(
+        _published(piece, emphasis, marks) if piece.groups else _plain(piece) for piece in pieces
+    )
 
 
 def escape(text: str) -> str:
@@ -44,41 +48,40 @@ def escape(text: str) -> str:
     return "".join(SPECIAL.get(character, character) for character in text)
 
 
-def _block(table: Table, emphasis: Emphasis, marks: bool) -> str:
-    columns = " | ".join(["X", *("C" * len(group.columns) for group in table.groups)])
-    heads = " & ".join(_head(group) for group in table.groups)
-    every = rf"\multicolumn{{{table.num_columns}}}{{c}}{{\textbf{{Models}}}}"
+def _plain(block: Block) -> str:
+    form = "".join("l" if column.left or n == 0 else "r" for n, column in enumerate(block.columns))
+    rows = [[column.head for column in block.columns], *([cell.text for cell in row] for row in block.rows)]
+    head, *body = (" & ".join(escape(cell) for cell in row) + r" \\" for row in rows)
+    title = [f"% {block.title}"] if block.title else []
+    lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+    return "\n".join([*title, *lines, r"\end{tabular}", ""])
+
+
+def _published(block: Block, emphasis: Emphasis, marks: bool) -> str:
+    count = len(block.columns) - block.labels
+    columns = " | ".join(["X", *("C" * width for _, width in block.groups)])
+    heads = " & ".join(rf"\multicolumn{{{width}}}{{c}}{{${first.latex}$}}" for first, width in block.groups)
     lines = [
-        rf"\begin{{tabularx}}{{{_width(table.num_columns)}}}{{{columns}}}",
+        rf"\begin{{tabularx}}{{{_width(count)}}}{{{columns}}}",
         r"\toprule",
-        rf"\multirow{{2}}{{*}}{{\textbf{{Dataset}}}} & {every} \\",
+        rf"\multirow{{2}}{{*}}{{\textbf{{Dataset}}}} & \multicolumn{{{count}}}{{c}}{{\textbf{{Models}}}} \\",
         rf"& {heads} \\",
     ]
-    for row in table.rows:
-        lines += [r"\midrule", *_rows(row, emphasis, marks)]
+    for row, span in zip(block.rows, block.spans(), strict=True):
+        title = rf"\emph{{{escape(row[0].text)}}}"
+        lines += [r"\midrule"] if span else []
+        entries = (_entry(cell, emphasis, marks) for cell in row[block.labels :])
+        lines.append(" & ".join([title if span else " " * len(title), *entries]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabularx}", ""])
-
-
-def _head(group: ColumnGroup) -> str:
-    return rf"\multicolumn{{{len(group.columns)}}}{{c}}{{${group.latex}$}}"
-
-
-def _rows(row: RowGroup, emphasis: Emphasis, marks: bool) -> list[str]:
-    title = rf"\emph{{{escape(row.title)}}}"
-    found: list[str] = []
-    for number, line in enumerate(row.lines):
-        first = title if number == 0 else " " * len(title)
-        found.append(" & ".join([first, *(_entry(entry, emphasis, marks) for entry in line.entries)]) + r" \\")
-    return found
 
 
 def _entry(entry: Entry, emphasis: Emphasis, marks: bool) -> str:
     if entry.is_missing:
         return ""
     command = r"\underline" if emphasis == "underline" else r"\mathbf"
-    value = f"{command}{{{entry.shown}}}" if entry.best else entry.shown
+    value = f"{command}{{{entry.text}}}" if entry.mark == "best" else entry.text
     deviation = rf"^{{\pm {entry.shown_sd}}}" if entry.shown_sd else NO_DEVIATION
-    mark = r"_{\approx}" if marks and entry.tied else ""
+    mark = r"_{\approx}" if marks and entry.mark == "tied" else ""
     return rf"{{\scriptsize ${value}{deviation}{mark}$}}"
 
 

@@ -16,7 +16,7 @@ from giveway.data import DATASETS
 from giveway.data.protocol import Recording
 from giveway.reports.drawing import draw_scene
 from giveway.reports.player.document import replay_document
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 
 MAX_REPLAY_HZ = 10.0
 """Replays are thinned to this rate; the player interpolates between."""

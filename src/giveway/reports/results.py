@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from giveway.core.urls import is_url
 from giveway.experiments.index import Status, read_index
 from giveway.experiments.places import readable_store
 from giveway.experiments.store import STORE_FILE, Store
-from giveway.reports.section import SECTIONS, Compared, Section, Shown, selected
+from giveway.reports.content import Page, PageLimits
+from giveway.reports.section import SECTIONS, Compared, Section, selected
+from giveway.reports.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +46,8 @@ class Results:
         self.kind = kind
         self.options: Mapping[str, Any] = dict(options or {})
         self._store = store
+        self._is_frozen = False
+        self._read: pl.DataFrame | None = None
         self._section: Section = SECTIONS.get(kind)
 
     @staticmethod
@@ -53,13 +57,14 @@ class Results:
         Args:
             path: store of a run command, folder of a training or of a study, or the ``s3://`` address of a store.
             kind: needed only if a store holds several kinds.
-            options: for studies, e.g. ``draws`` and ``database``.
+            options: ``draws`` and ``database`` of a study; ``data`` and ``recorded``: recordings for the maps in
+                replays of drives, and for the comparison of generated motion.
 
         Raises:
             StoreError: the folder holds no results, or a newer version wrote them.
         """
         if is_url(path):
-            return _of_store(readable_store(path), kind)
+            return _of_store(readable_store(path), kind, options)
         place = Path(path)
         for file, found in FOLDERS.items():
             if (place / file).is_file():
@@ -77,7 +82,7 @@ class Results:
                 where=place,
                 hint="giveway.open_dataset('store', FOLDER) reads recordings",
             )
-        return _of_store(Store(place), kind)
+        return _of_store(Store(place), kind, options)
 
     @property
     def store(self) -> Store:
@@ -114,13 +119,21 @@ class Results:
         Raises:
             EmptySelectionError: naming the filter that left nothing, and the values there are.
         """
-        return selected(self._section.frame(self), filters)
+        if self._is_frozen and self._read is None:
+            self._read = self._section.frame(self)
+        return selected(self._section.frame(self) if self._read is None else self._read, filters)
+
+    def frozen(self) -> Results:
+        """The same results, whose measurements are read once: cells that are finished later do not appear in them."""
+        copy = Results(self.place, self.kind, store=self._store, options=self.options)
+        copy._is_frozen = True
+        return copy
 
     def samples(self, **filters: Any) -> pl.DataFrame:
         """Values per sample, per track point or per rating, with the parameters of their cell; filters as above."""
         return self._section.samples(self, filters)
 
-    def table(self, name: str = "", **choices: Any) -> Shown:
+    def table(self, name: str = "", **choices: Any) -> Table:
         """A table with ``text()``, ``markdown()``, ``latex()``, ``csv()`` and ``html()``.
 
         Args:
@@ -155,6 +168,14 @@ class Results:
     def cases(self, **filters: Any) -> CaseSet:
         """Cases that were driven, or failures as cases that can be driven again."""
         return self._section.cases(self, **filters)
+
+    def pages(self, limits: PageLimits | None = None) -> Iterator[Page]:
+        """Pages of a report about these results, see :mod:`giveway.reports.content`."""
+        return self._section.pages(self if self._is_frozen else self.frozen(), limits or PageLimits())
+
+    def cites(self) -> Iterable[str]:
+        """Components to cite, as ``kind:name``."""
+        return self._section.cites(self)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -199,7 +220,7 @@ class Results:
         return ", ".join([*parts, *([f"giveway {version}"] if version else [])])
 
 
-def _of_store(store: Store, kind: str | None) -> Results:
+def _of_store(store: Store, kind: str | None, options: Mapping[str, Any]) -> Results:
     """Results of the kind that the cells of a store have; of a store without cells, the kind that was planned."""
     kinds = [str(k) for k in read_index(store).frame["kind"].unique().sort()]
     planned = sorted({kind for plan in store.plans() for kind in plan.kinds})
@@ -227,4 +248,4 @@ def _of_store(store: Store, kind: str | None) -> Results:
             found=f"known: {', '.join(SECTIONS)}",
             hint="results of a plug-in need the plug-in; it registers a section under this kind",
         )
-    return Results(store.root, chosen, store=store)
+    return Results(store.root, chosen, store=store, options=options)

@@ -7,7 +7,7 @@ all of them and done here; tables, figures, comparisons, logs and cases are the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import polars as pl
@@ -15,7 +15,9 @@ import polars as pl
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.core.registry import Registry
 from giveway.experiments.index import Status, collect, status
-from giveway.reports.plain_table import Block, Column, PlainTable, value
+from giveway.reports.cells import Overview, store_pages
+from giveway.reports.content import Page, PageLimits
+from giveway.reports.table import Table, entry, table_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,34 +30,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MEASURED = ("value", "num_samples", "metric_version", "note")
 """Columns of a tidy frame that are results; all others can be used as filters."""
+CITED = (
+    ("dataset", "dataset"),
+    ("model", "model"),
+    ("predictor", "model"),
+    ("planner", "planner"),
+    ("metric", "metric"),
+)
+"""Columns that name components with references, and the kind of these components."""
 MAX_LISTED = 8
 """Existing values listed in the message about a filter that selects nothing."""
-
-
-class Shown(Protocol):
-    """A table in every format."""
-
-    def text(self) -> str:
-        """For a terminal; what the command prints."""
-        ...
-
-    def markdown(self) -> str:
-        """Markdown."""
-        ...
-
-    def latex(self) -> str:
-        """LaTeX."""
-        ...
-
-    def csv(self) -> str:
-        """All digits."""
-        ...
-
-    def html(self) -> str:
-        """HTML without a style of its own."""
-        ...
-
-    def _repr_html_(self) -> str: ...
 
 
 class Compared(Protocol):
@@ -117,16 +101,15 @@ class Section:
             )
         return pl.concat(parts, how="diagonal_relaxed")
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """The mean of each metric over cells."""
         checked_name("table", name, self.tables)
         frame = selected(self.frame(results), choices)
         means = frame.group_by("metric", maintain_order=True).agg(
             pl.len().alias("cells"), pl.col("value").mean().alias("mean")
         )
-        rows = tuple((value(m), value(n), value(v)) for m, n, v in means.iter_rows())
-        columns = (Column(head="metric"), Column(head="cells"), Column(head="mean"))
-        return PlainTable(title=self.title, blocks=(Block(columns=columns, rows=rows),))
+        rows = ((entry(m), entry(n), entry(v)) for m, n, v in means.iter_rows())
+        return table_of(self.title, ("metric", "cells", "mean"), rows)
 
     def figure(self, results: Results, name: str, **choices: Any) -> Figure:
         """A picture."""
@@ -148,19 +131,39 @@ class Section:
         """What is said before any number if not all of the traffic was recorded."""
         return ""
 
+    def pages(self, results: Results, limits: PageLimits) -> Iterator[Page]:
+        """Pages of a report, the first one is ``index.html``."""
+        overview = self.overview(results, limits)
+        return store_pages(results, overview, limits, title=self.title, replay=lambda key: self.replay(results, key))
 
-SECTIONS: Registry[Section] = Registry(
-    "kind of results",
-    {
-        "gaps": "giveway.gaps.section:GAPS",
-        "drive": "giveway.drive.section:DRIVE",
-        "generate": "giveway.generate.section:CAMPAIGNS",
-        "generate_protocol": "giveway.generate.section:PROTOCOL",
-        "training": "giveway.generate.section:TRAINING",
-        "study": "giveway.study.section:STUDY",
-    },
-    group="giveway.sections",
-)
+    def overview(self, results: Results, limits: PageLimits) -> Overview:
+        """What stands on the first page of a store, and which pages and replays follow."""
+        return Overview(blocks=(self.table(results, ""),))
+
+    def replay(self, results: Results, key: str) -> Mapping[str, Any] | None:
+        """The replay document of one cell; None if it has none."""
+        return None
+
+    def cites(self, results: Results) -> Iterable[str]:
+        """Components to cite: ``"dataset:round"``, ``"model:LR_1D"``, ``"metric:auc"``."""
+        frame = results.frame()
+        yield f"command:{self.kind}"
+        for column, kind in CITED:
+            if column in frame.columns:
+                yield from (f"{kind}:{value}" for value in frame[column].drop_nulls().unique().sort())
+
+
+BUILTIN = {
+    "gaps": "giveway.gaps.section:GAPS",
+    "drive": "giveway.drive.section:DRIVE",
+    "generate": "giveway.generate.section:CAMPAIGNS",
+    "generate_protocol": "giveway.generate.section:PROTOCOL",
+    "training": "giveway.generate.section:TRAINING",
+    "study": "giveway.study.section:STUDY",
+}
+"""Kinds of results of this package, in the order of a report."""
+
+SECTIONS: Registry[Section] = Registry("kind of results", BUILTIN, group="giveway.sections")
 """Sections by kind of result."""
 
 

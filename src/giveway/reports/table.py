@@ -1,41 +1,53 @@
-"""A table as a value: groups of columns, groups of rows, marks; rendered elsewhere."""
+"""A table as a value: blocks of columns and rows, with marks; :mod:`giveway.reports.formats` prints it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from giveway.core.origins import banner
-
+Raw = float | int | str | bool | None
+Mark = Literal["", "best", "tied", "bad"]
 DECIMALS = 3
+MISSING = "–"
 MAX_VALUE_COLUMNS = 12
-"""More columns than this are set as blocks below one another."""
+"""A block with groups of columns is cut where it has more value columns than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One number of a table.
+    """One place of a table.
 
     Attributes:
-        value: NaN prints as a dash.
+        value: number with all its digits, or text; None if there is none.
+        text: what is printed.
         sd: deviation, NaN if there is none.
-        best: whether nothing in its column is better, at the printed precision.
-        tied: not the best, but not significantly worse than it.
-        num_samples: samples behind it.
-        note: why there is no value.
+        mark: ``best``: nothing beats it; ``tied``: not significantly worse than the best; ``bad``: a warning.
+        note: shown on hover and to screen readers, e.g. why there is no value.
+        link: relative address.
+        num_samples: number of samples behind it.
     """
 
-    value: float = math.nan
+    value: Raw = None
+    text: str = MISSING
     sd: float = math.nan
-    best: bool = False
-    tied: bool = False
-    num_samples: int = 0
+    mark: Mark = ""
     note: str = ""
+    link: str = ""
+    num_samples: int = 0
 
     @property
     def is_missing(self) -> bool:
         """Whether there is no value."""
-        return not math.isfinite(self.value)
+        return self.value is None
+
+    @property
+    def order(self) -> float | None:
+        """What a column is sorted by: NaN for a missing value, None for text, which sorts as such."""
+        if isinstance(self.value, str):
+            return None
+        return math.nan if self.value is None else float(self.value)
 
     @property
     def shown_sd(self) -> str:
@@ -43,121 +55,212 @@ class Entry:
         text = f"{self.sd:.{DECIMALS}f}" if math.isfinite(self.sd) else ""
         return "" if text and float(text) == 0 else text
 
-    @property
-    def shown(self) -> str:
-        """Value as printed."""
-        return "–" if self.is_missing else f"{self.value:.{DECIMALS}f}"
+
+def entry(value: Raw, form: str | int = f".{DECIMALS}f", *, missing: str = MISSING, **more: Any) -> Entry:
+    """An entry that prints its value.
+
+    Args:
+        value: None, NaN and infinities print as ``missing``.
+        form: format of floating-point numbers, or their number of decimals.
+        missing: printed where there is no value.
+        more: other attributes of :class:`Entry`; ``text`` replaces what is printed.
+    """
+    known: dict[str, Any] = {"value": value, "text": str(value)}
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        known = {"text": missing}
+    elif isinstance(value, float):
+        known["text"] = number(value, form) if isinstance(form, int) else format(value, form)
+    return Entry(**(known | more))
+
+
+def number(value: float | None, digits: int = DECIMALS) -> str:
+    """A number for people; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{value:.{digits}f}" if abs(value) < 1e5 else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnGroup:
-    """Columns that belong to one model.
+class Column:
+    """A column.
 
     Attributes:
-        title: for text.
-        latex: LaTeX mathematics without dollar signs.
-        columns: one heading per column, e.g. ``("2", "3", "8")``.
+        head: heading.
+        group: heading of the columns it belongs with, e.g. a model; empty for none.
+        latex: LaTeX mathematics of the group, without dollar signs.
+        left: aligned to the left; numbers are aligned to the right.
+        width: characters in text, spaces to the left included; 0 for the longest entry and two spaces.
+        filter: pages offer a list of its values to filter by.
     """
 
-    title: str
-    latex: str
-    columns: tuple[str, ...]
+    head: str
+    group: str = ""
+    latex: str = ""
+    left: bool = False
+    width: int = 0
+    filter: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of a row group: a label and one entry per column, all groups after one another."""
+class Block:
+    """Rows with the same columns.
 
-    label: str
-    entries: tuple[Entry, ...]
+    Attributes:
+        columns: from left to right.
+        rows: one entry per column.
+        title: line above; empty for none.
+        labels: leading columns that name a row; where there are two, equal first labels are printed once.
+        indent: spaces before each line of text.
+        with_heads: whether text has a line of headings.
+    """
 
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    title: str = ""
+    labels: int = 1
+    indent: int = 0
+    with_heads: bool = True
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowGroup:
-    """Lines that belong to one dataset."""
+    @property
+    def groups(self) -> list[tuple[Column, int]]:
+        """First column and width of every group of value columns; empty where columns have no groups."""
+        found: list[tuple[Column, int]] = []
+        for column in self.columns[self.labels :]:
+            if not column.group:
+                return []
+            if found and found[-1][0].group == column.group:
+                found[-1] = (found[-1][0], found[-1][1] + 1)
+            else:
+                found.append((column, 1))
+        return found
 
-    title: str
-    lines: tuple[Line, ...]
+    @property
+    def has_subheads(self) -> bool:
+        """Whether some group has more than one column."""
+        return any(width > 1 for _, width in self.groups)
+
+    def spans(self) -> list[int]:
+        """Per row: how many rows its first label names; 0 where the row above names it already."""
+        if self.labels < 2:
+            return [1] * len(self.rows)
+        spans: list[int] = []
+        first = 0
+        for n, row in enumerate(self.rows):
+            if n and row[0].text == self.rows[first][0].text:
+                spans[first] += 1
+                spans.append(0)
+            else:
+                first = n
+                spans.append(1)
+        return spans
+
+    def pieces(self) -> list[Block]:
+        """The block cut into pieces of at most twelve value columns; groups stay whole.
+
+            groups per piece = ceil(M / ceil(M / floor(12 / n))),   n columns per group, M groups
+
+        34 models with one column each give 12 + 12 + 10.
+        """
+        groups = self.groups
+        if not groups or len(self.columns) - self.labels <= MAX_VALUE_COLUMNS:
+            return [self]
+        count = len(groups)
+        fitting = max(1, MAX_VALUE_COLUMNS // max(width for _, width in groups))
+        size = math.ceil(count / math.ceil(count / fitting))
+        return [self._cut(groups, start, min(start + size, count)) for start in range(0, count, size)]
+
+    def _cut(self, groups: Sequence[tuple[Column, int]], first: int, last: int) -> Block:
+        left = self.labels + sum(width for _, width in groups[:first])
+        right = left + sum(width for _, width in groups[first:last])
+
+        def cut(row: tuple[Any, ...]) -> tuple[Any, ...]:
+            return (*row[: self.labels], *row[left:right])
+
+        return replace(self, columns=cut(self.columns), rows=tuple(map(cut, self.rows)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table.
+    """A table in every format: of an application, of a paper, or of a page.
 
     Attributes:
-        title: one line, e.g. ``"AUC at constant gaps"``.
-        caption: what the numbers and marks mean, which test, how many samples.
-        column_title: what the columns of a group count, e.g. ``"n_I"``.
-        groups: column groups from left to right.
-        rows: row groups from top to bottom.
-        origins: of the recordings behind it, see :mod:`giveway.core.origins`; empty if nobody says.
+        title: what it shows.
+        blocks: from top to bottom.
+        banner: said before anything else if not all of the traffic was recorded.
+        origins: of the recordings behind it, see :mod:`giveway.core.origins`; empty if unknown.
+        notes: lines below, e.g. what numbers and marks mean.
     """
 
     title: str
-    caption: str
-    column_title: str
-    groups: tuple[ColumnGroup, ...]
-    rows: tuple[RowGroup, ...]
+    blocks: tuple[Block, ...]
+    banner: str = ""
     origins: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
-    def banner(self) -> str:
-        """What is said before anything else if not all of it was recorded."""
-        return banner("the traffic behind these numbers", self.origins) if self.origins else ""
+    def caption(self) -> str:
+        """All notes."""
+        return " ".join(self.notes)
 
     @property
-    def num_columns(self) -> int:
-        """Value columns."""
-        return sum(len(group.columns) for group in self.groups)
+    def rows(self) -> tuple[tuple[Entry, ...], ...]:
+        """Rows of all blocks."""
+        return tuple(row for block in self.blocks for row in block.rows)
 
     def text(self) -> str:
         """Aligned columns for a terminal; see :mod:`giveway.reports.formats` for what the marks mean."""
-        return self._rendered("text")
+        return self.rendered("text")
 
     def markdown(self) -> str:
         """Markdown, the best value bold."""
-        return self._rendered("markdown")
+        return self.rendered("markdown")
 
     def latex(self) -> str:
-        """LaTeX in the layout of the papers."""
-        return self._rendered("latex")
+        """LaTeX; groups of columns in the layout of the papers."""
+        return self.rendered("latex")
 
     def csv(self) -> str:
-        """One line per number with all digits."""
-        return self._rendered("csv")
+        """One line per value with all digits."""
+        return self.rendered("csv")
 
     def html(self) -> str:
         """A ``<figure>`` without any style of its own."""
-        return self._rendered("html")
+        return self.rendered("html")
 
     def _repr_html_(self) -> str:
         return self.html()
 
-    def _rendered(self, form: str) -> str:
+    def rendered(self, form: str) -> str:
+        """The table in one of :data:`giveway.reports.formats.FORMATS`."""
         from giveway.reports.formats import render  # formats import this module
 
         return render(self, form)
 
-    def blocks(self) -> list[Table]:
-        """The table cut into blocks of at most twelve value columns.
 
-            models per block = ceil(M / ceil(M / floor(12 / n))),   n columns per model, M models
+def table_of(
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[Sequence[Entry]],
+    *,
+    numeric: Collection[int] | None = None,
+    filters: Collection[int] = (),
+    caption: str = "",
+    **more: Any,
+) -> Table:
+    """A table of one block.
 
-        34 models with one column each give 12 + 12 + 10.
-        """
-        if self.num_columns <= MAX_VALUE_COLUMNS:
-            return [self]
-        width = max(len(group.columns) for group in self.groups)
-        count = len(self.groups)
-        fitting = max(1, MAX_VALUE_COLUMNS // width)
-        size = math.ceil(count / math.ceil(count / fitting))
-        return [self._cut(start, min(start + size, count)) for start in range(0, count, size)]
-
-    def _cut(self, first: int, last: int) -> Table:
-        left = sum(len(group.columns) for group in self.groups[:first])
-        right = left + sum(len(group.columns) for group in self.groups[first:last])
-        rows = tuple(
-            replace(row, lines=tuple(replace(line, entries=line.entries[left:right]) for line in row.lines))
-            for row in self.rows
-        )
-        return replace(self, groups=self.groups[first:last], rows=rows)
+    Args:
+        title: what it shows.
+        heads: headings of the columns.
+        rows: one entry per column.
+        numeric: columns that are numbers and aligned to the right; all but the first without it.
+        filters: columns to filter by.
+        caption: what numbers and marks mean.
+        more: other attributes of :class:`Table`.
+    """
+    columns = tuple(
+        Column(head=head, left=n not in numeric if numeric is not None else n == 0, filter=n in filters)
+        for n, head in enumerate(heads)
+    )
+    block = Block(columns=columns, rows=tuple(tuple(row) for row in rows))
+    return Table(title=title, blocks=(block,), notes=(caption,) if caption else (), **more)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
 from giveway.experiments import Status
+from giveway.reports.content import Page, PageLimits, Paragraph
 from giveway.reports.difference import Difference
-from giveway.reports.plain_table import Block, Column, PlainTable, Value, value
-from giveway.reports.section import Compared, Section, Shown, checked_name, selected, with_choices
-from giveway.study.analysis import DRAWS, Analysis, Estimate, analyze_study
+from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
+from giveway.reports.table import Table
+from giveway.study.analysis import DRAWS, Analysis, analyze_study
 from giveway.study.export import long_answers, rater_table
-from giveway.study.report import COLORS, said_first
+from giveway.study.manifest import CLIP_FOLDER
+from giveway.study.pages import clip_document, study_pages
+from giveway.study.report import (
+    COLORS,
+    agreement_table,
+    conditions_table,
+    differences_table,
+    exclusions_table,
+    said_first,
+)
 from giveway.study.workspace import Study, open_study
 
 if TYPE_CHECKING:
@@ -86,7 +97,7 @@ class StudySection(Section):
         with opened(results) as study:
             return selected(long_answers(study), filters)
 
-    def table(self, results: Results, name: str, **choices: Any) -> Shown:
+    def table(self, results: Results, name: str, **choices: Any) -> Table:
         """See :func:`study_table`."""
         return with_choices(study_table, choices, results, checked_name("table", name, self.tables))
 
@@ -107,6 +118,29 @@ class StudySection(Section):
             except EmptySelectionError:
                 return ""
 
+    def pages(self, results: Results, limits: PageLimits) -> Iterator[Page]:
+        """Results, clips with their replays, raters; a study without answers says so."""
+        with opened(results) as study:
+            try:
+                analysis = _analysis(study, results, with_model=True)
+            except EmptySelectionError as error:
+                yield Page(
+                    title=study.design.title,
+                    lead="no answers yet",
+                    blocks=(Paragraph(text=str(error), warning=True),),
+                )
+                return
+            yield from list(study_pages(study, analysis))
+
+    def replay(self, results: Results, key: str) -> Mapping[str, Any] | None:
+        """What raters saw of one clip."""
+        path = results.place / CLIP_FOLDER / f"{key}.json"
+        return clip_document(path) if path.exists() else None
+
+    def cites(self, results: Results) -> Iterable[str]:
+        """The study application."""
+        return (f"command:{self.kind}",)
+
 
 @contextlib.contextmanager
 def opened(results: Results) -> Generator[Study]:
@@ -118,7 +152,7 @@ def opened(results: Results) -> Generator[Study]:
         study.engine.dispose()
 
 
-def study_table(results: Results, name: str, *, exclusions: bool = True, draws: int | None = None) -> PlainTable:
+def study_table(results: Results, name: str, *, exclusions: bool = True, draws: int | None = None) -> Table:
     """A table of a study.
 
     Args:
@@ -130,21 +164,15 @@ def study_table(results: Results, name: str, *, exclusions: bool = True, draws: 
     with opened(results) as study:
         analysis = _analysis(study, results, draws=draws, with_model=name == "differences")
     part = analysis.kept if exclusions and analysis.kept is not None else analysis.everybody
-    heads, rows = {
-        "conditions": _conditions,
-        "differences": _differences,
-        "agreement": _agreement,
-        "exclusions": _exclusions,
-    }[name](analysis, part)
+    tables = {
+        "conditions": conditions_table,
+        "differences": differences_table,
+        "agreement": agreement_table,
+    }
+    made = exclusions_table(analysis) if name == "exclusions" else tables[name](part)
     who = "after exclusions" if part is analysis.kept else "without exclusions"
-    block = Block(
-        columns=tuple(Column(head=head, left=True) for head in heads),
-        rows=tuple(rows),
-        title=f"{who}: {part.num_raters} raters, {part.num_ratings} ratings",
-        indent=2,
-    )
-    notes = ("agreement is not evidence of realism",) if name == "agreement" else ()
-    return PlainTable(title=f"Study: {name}", blocks=(block,), banner=" ".join(said_first(analysis)), notes=notes)
+    title = f"{who}: {part.num_raters} raters, {part.num_ratings} ratings"
+    return replace(made, blocks=(replace(made.blocks[0], title=title),), banner=" ".join(said_first(analysis)))
 
 
 def condition_difference(results: Results, a: str, b: str, *, draws: int | None = None) -> Difference:
@@ -199,50 +227,6 @@ def ratings_figure(results: Results, *, exclusions: bool = True) -> Figure:
 
 def _analysis(study: Study, results: Results, *, draws: int | None = None, with_model: bool = False) -> Analysis:
     return analyze_study(study, draws=draws or int(results.options.get("draws", DRAWS)), with_model=with_model)
-
-
-Rows = tuple[tuple[str, ...], list[tuple[Value, ...]]]
-
-
-def _conditions(analysis: Analysis, part: Any) -> Rows:
-    heads = ("condition", "clips", "ratings", "mean rating", "share realistic")
-    return heads, [
-        (value(c.condition), value(c.num_clips), value(c.num_ratings), _shown(c.mean), _shown(c.share_realistic))
-        for c in part.conditions
-    ]
-
-
-def _differences(analysis: Analysis, part: Any) -> Rows:
-    return ("difference", "of means", "mixed model [logit]"), [
-        (value(f"{d.condition} - {d.reference}"), _shown(d.mean), value(None) if d.effect is None else _shown(d.effect))
-        for d in part.differences
-    ]
-
-
-def _agreement(analysis: Analysis, part: Any) -> Rows:
-    found = (("all clips", part.agreement), ("without broken motion", part.agreement_without_anchors))
-    return ("clips", "kappa corrected", "AC2", "alpha", "ratings"), [
-        (value(name), value(a.kappa_corrected), value(a.ac2), value(a.alpha), value(a.num_ratings))
-        for name, a in found
-        if a is not None
-    ]
-
-
-def _exclusions(analysis: Analysis, part: Any) -> Rows:
-    rows = [
-        (value(rule.rule), value("off" if rule.threshold is None else f"{rule.threshold:g}"), value(len(rule.raters)))
-        for rule in analysis.exclusions
-    ]
-    return ("rule", "declared", "raters excluded"), [
-        *rows,
-        (value("any rule"), value(""), value(analysis.num_excluded)),
-    ]
-
-
-def _shown(found: Estimate) -> Value:
-    """As :func:`giveway.study.report.text_report` prints an estimate."""
-    low, middle, high = ("undefined" if x != x else f"{x:.3f}" for x in (found.low, found.value, found.high))
-    return Value(raw=None if found.value != found.value else found.value, text=f"{middle} ({low} to {high})")
 
 
 STUDY = StudySection()

@@ -11,11 +11,11 @@ import pytest
 
 from giveway.core.errors import UsageError
 from giveway.gaps.explain import explain_sample
+from giveway.gaps.explanation import document_of, write_page
 from giveway.gaps.files import write_samples
 from giveway.predictors.commotions import Switches
 from giveway.predictors.commotions.explain import explain
 from giveway.predictors.commotions.fitting.result import FittedParameters
-from giveway.predictors.commotions.page import document_of, write_page
 from giveway.predictors.commotions.picture import draw_explanation
 from giveway.predictors.commotions.simulation import simulate_encounters
 from giveway.testing.crossing import crossing_samples

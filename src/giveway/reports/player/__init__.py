@@ -2,5 +2,5 @@
 
 * :func:`giveway.reports.player.document.replay_document` turns a Scene (and what happened in it) into plain JSON;
 * ``player.js`` draws such a document (``createPlayer`` on a bare canvas, ``mountPlayer`` with controls);
-* :func:`giveway.reports.player.page.replay_page` puts both into one HTML file that opens from disk.
+* :func:`giveway.reports.rendering.replay_page` puts both into one HTML file that opens from disk.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 from giveway.core.scene import Scene
 from giveway.reports.player.document import replay_document
-from giveway.reports.player.page import replay_page
+from giveway.reports.rendering import replay_page
 
 HEIGHT_PX = 420
 MAX_SECONDS = 60.0

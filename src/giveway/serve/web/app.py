@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from giveway import __version__
-from giveway.reports.player.page import static_text
+from giveway.reports.rendering import static_text
 from giveway.serve.web.context import RefusedError, WebContext, page_environment
 from giveway.serve.web.rater_api import rater_api
 from giveway.serve.web.rater_pages import rater_pages

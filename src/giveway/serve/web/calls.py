@@ -1,4 +1,4 @@
-"""Calls that need several applications at once: studies of drives and recordings, reports, references."""
+"""Calls that need several applications at once: studies of drives and recordings."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from giveway.core.errors import UnknownNameError, UsageError
+from giveway.core.errors import UnknownNameError
 from giveway.drive.roads import road_of
-from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.results import Results
-from giveway.serve.web.results.report import components_of, find_results, make_report
 from giveway.study.analysis import DRAWS
 from giveway.study.creation import Plan
 from giveway.study.creation import create_study as write_study
 from giveway.study.design import StudyDesign, parse_design, study_id_from
 from giveway.study.sources import find_sources
 from giveway.study.workspace import Study, open_study
-
-TEXT, BIBTEX = "text", "bibtex"
 
 
 def create_study(
@@ -112,44 +108,6 @@ def analyze_study(study: Study | Path | str, *, draws: int = DRAWS, database: st
         address = study.engine.url.render_as_string(hide_password=False)
         return Results.open(study.folder, draws=draws, database=database or address)
     return Results.open(study, draws=draws, database=database)
-
-
-def report(folder: Path | str, out: Path | str, **settings: Any) -> Path:
-    """Make a site of all results at or below a folder; it opens from disk.
-
-    Args:
-        folder: a run store, a study, or a folder that holds several of them.
-        out: folder for the site; an older site there is replaced.
-        settings: see :func:`giveway.serve.web.results.report.make_report`: ``title``, ``limits``, ``data``, ``draws``,
-            ``database``.
-
-    Returns:
-        The first page.
-
-    Raises:
-        EmptySelectionError: nothing to report.
-    """
-    known = ("title", "limits", "data", "draws", "database", "progress")
-    for name in settings:
-        if name not in known:
-            raise UnknownNameError("setting of a report", name, known)
-    return make_report(Path(folder), Path(out), **settings).page
-
-
-def cite(folder: Path | str, *, form: str = TEXT) -> str:
-    """References for the datasets, models and metrics that results used.
-
-    Args:
-        folder: as for :func:`report`.
-        form: ``text`` or ``bibtex``.
-    """
-    if form not in (TEXT, BIBTEX):
-        raise UsageError("unknown format", where="--format", found=form, hint="text or bibtex")
-    components = [c for root in find_results(Path(folder)) for c in components_of(root)]
-    citations = citations_for(components)
-    if form == BIBTEX:
-        return bibliography(citations)
-    return "".join(f"{c.text}\n    for {', '.join(c.used_for)}\n" for c in citations)
 
 
 def _declaration(name: str, settings: Mapping[str, Any], *, seconds: float, seed: int, video: bool) -> dict[str, Any]:

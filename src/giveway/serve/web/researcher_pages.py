@@ -10,12 +10,13 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from giveway.core.errors import UsageError
-from giveway.serve.web.charts import distribution_bar, number
+from giveway.reports.rendering import blocks_html
 from giveway.serve.web.context import RefusedError, WebContext
 from giveway.serve.web.security import RESEARCHER_COOKIE, RESEARCHER_SESSION_S, client_key
 from giveway.study.export import check_answers, code_book, count_table, long_answers, rater_table, wide_matrix
 from giveway.study.integrity import check_rows
 from giveway.study.monitor import create_invite, delete_external_ids, list_invites, overview
+from giveway.study.pages import live_blocks
 from giveway.study.workspace import set_study_state
 
 FormText = Annotated[str, Form(max_length=200)]
@@ -37,13 +38,14 @@ def researcher_pages(web: WebContext) -> APIRouter:
     def dashboard(request: Request) -> Response:
         if not web.cookies.is_researcher(request):
             return RedirectResponse(f"{HOME}/login", 303)
+        found = overview(study)
         return web.page(
             request,
             "researcher.html",
-            overview=overview(study),
+            overview=found,
+            seen=live_blocks(study, found),
+            blocks=blocks_html,
             invites=list_invites(study),
-            bar=distribution_bar,
-            number=number,
             root=str(request.base_url).rstrip("/"),
         )
 

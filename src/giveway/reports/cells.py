@@ -1,13 +1,12 @@
-"""A run store as a section: overview, every cell with its details, failures, provenance."""
+"""Pages that every store of cells gets: overview, every cell with its details, failures, provenance."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -15,8 +14,12 @@ from giveway.core.errors import StoreError
 from giveway.experiments.index import Status
 from giveway.experiments.records import FailedCell
 from giveway.experiments.store import Store
-from giveway.reports.site.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
-from giveway.reports.site.content import Block, Browser, Entry, Facts, Limits, Log, Page, Paragraph, Table
+from giveway.reports.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
+from giveway.reports.content import Block, Browser, Document, Facts, Files, Log, Page, PageLimits, Paragraph
+from giveway.reports.table import entry, table_of
+
+if TYPE_CHECKING:
+    from giveway.reports.results import Results
 
 RESULT = ("metric", "value", "num_samples", "metric_version", "note")
 HIDDEN = ("data",)
@@ -25,7 +28,146 @@ MAX_TRACEBACKS = 200
 LONG_TEXT = 80
 
 Details = Callable[[str], Mapping[str, Any]]
-Files = Iterator[tuple[str, str | bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What an application says about a store of its cells.
+
+    Attributes:
+        blocks: of the first page.
+        pages: further ones, before those of cells, failures and provenance.
+        facts: a few numbers for the first page of a site.
+        cells: what the page of cells is called.
+        replays: keys of cells that can be watched, most interesting first.
+        order: what these are and how they are ordered, e.g. ``"drives, collisions first"``.
+        samples: whether cells show their per-sample values.
+        sample_replays: dataset to (sample id to the function that makes its replay).
+    """
+
+    blocks: Sequence[Block] = ()
+    pages: Sequence[Page] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    cells: str = "Cells"
+    replays: Sequence[str] = ()
+    order: str = "cells"
+    samples: bool = True
+    sample_replays: Mapping[str, Mapping[str, Document]] = field(default_factory=dict[str, Mapping[str, Document]])
+
+
+def store_pages(
+    results: Results,
+    overview: Overview,
+    limits: PageLimits,
+    *,
+    title: str,
+    replay: Callable[[str], Mapping[str, Any] | None],
+) -> Iterator[Page]:
+    """All pages of a store.
+
+    Args:
+        results: of the store.
+        overview: what the application says.
+        limits: how much detail.
+        title: heading of the first page.
+        replay: key of a cell to its replay document.
+    """
+    store, tidy = results.store, results.frame()
+    cells = cells_of(tidy)
+    sampled = sample_tables(store, cells, limits) if overview.samples else []
+    sampled = [key for key in sampled if _is_whole(store, key)]
+    state = results.status  # after reading the samples: damaged ones are counted now
+    watched = overview.replays[: limits.replays]
+    facts = status_facts(state, cells)
+    blocks = list(overview.blocks)
+    if len(watched) < len(overview.replays):
+        count = f"{len(watched)} of {len(overview.replays)}"
+        blocks.append(Paragraph(text=f"{count} {overview.order}, can be watched here; see --replays."))
+    yield Page(
+        title=title,
+        lead=", ".join(f"{value} {name}" for name, value in facts),
+        blocks=tuple(blocks),
+        facts=(*overview.facts, *facts),
+    )
+    yield from overview.pages
+
+    def files() -> Files:
+        places = {key: f"replays/{key[:KEY_DIGITS]}.js" for key in watched}
+        tables = {key: f"samples/{key[:KEY_DIGITS]}.js" for key in sampled}
+
+        def details(key: str) -> Mapping[str, Any]:
+            found = {"replay": places.get(key), "samples": tables.get(key)}
+            return {name: place for name, place in found.items() if place is not None}
+
+        yield from cell_files(store, cells, details)
+        for key, place in places.items():
+            yield place, script(place, replay(key) or {})
+        yield from _samples(store, tables, tidy, overview.sample_replays, limits)
+
+    yield cells_page(cells, files, title=overview.cells)
+    failures = failures_page(state.failures, state)
+    yield from [failures] if failures else []
+    yield provenance_page(store)
+
+
+def _is_whole(store: Store, key: str) -> bool:
+    """Whether the per-sample values of a cell can be read; reading damaged ones makes the store count them as such."""
+    try:
+        store.read_samples(key)
+    except StoreError:
+        return False
+    return True
+
+
+def _samples(
+    store: Store,
+    tables: Mapping[str, str],
+    tidy: pl.DataFrame,
+    replays: Mapping[str, Mapping[str, Document]],
+    limits: PageLimits,
+) -> Files:
+    """Per-sample tables, and the replays of the samples that were predicted worst."""
+    datasets = dict(tidy.unique("key").select("key", "dataset").iter_rows()) if "dataset" in tidy.columns else {}
+    wanted = _sample_replays(store, tables, datasets, replays, limits)
+    written: set[str] = set()
+    for key, name in tables.items():
+        frame = store.read_samples(key)
+        if frame is None:
+            continue
+        dataset = datasets.get(key, "")
+        data = table_data(frame)
+        if "sample_id" in frame.columns:
+            places = wanted.get(dataset, {})
+            data["replays"] = [places.get(i) for i in frame["sample_id"]]
+            for sample, place in places.items():
+                if place not in written:
+                    written.add(place)
+                    yield place, script(place, replays[dataset][sample]())
+        yield name, script(name, data)
+
+
+def _sample_replays(
+    store: Store,
+    tables: Mapping[str, str],
+    datasets: Mapping[str, str],
+    replays: Mapping[str, Mapping[str, Document]],
+    limits: PageLimits,
+) -> dict[str, dict[str, str]]:
+    """Dataset to sample id to file, for the samples whose outcome surprised the models most."""
+    errors: dict[tuple[str, str], list[float]] = {}
+    for key in tables:
+        dataset = datasets.get(key, "")
+        frame = store.read_samples(key) if dataset in replays else None
+        if frame is None or not {"sample_id", "accepted", "p"} <= set(frame.columns):
+            continue
+        for sample, accepted, p in frame.select("sample_id", "accepted", "p").iter_rows():
+            if sample in replays[dataset] and p is not None:
+                errors.setdefault((dataset, sample), []).append(abs(p - accepted))
+    ranked = sorted(errors, key=lambda k: (-sum(errors[k]) / len(errors[k]), k))[: limits.replays]
+    found: dict[str, dict[str, str]] = {}
+    for n, (dataset, sample) in enumerate(ranked):
+        found.setdefault(dataset, {})[sample] = f"replays/sample-{n:04d}.js"
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +210,13 @@ def cells_of(tidy: pl.DataFrame) -> Cells:
     return Cells(frame=frame.sort(*shown[1:], "key", nulls_last=True), common=tuple(common))
 
 
-def cells_page(cells: Cells, *, title: str = "Cells") -> Page:
+def cells_page(cells: Cells, files: Callable[[], Files], *, title: str = "Cells") -> Page:
     """The page on which one looks through all cells."""
     caption = (
         "Click a heading to sort, choose values to filter, click a row for its parameters, measurements, samples and "
         "replay."
     )
-    browser = Browser(title="", file="cells.js", caption=caption)
+    browser = Browser(title="", file="cells.js", files=files, caption=caption)
     same = Facts(title="The same for all cells", rows=tuple((k, v[:300]) for k, v in cells.common))
     blocks: tuple[Block, ...] = (browser, same) if cells.common else (browser,)
     return Page(file="cells.html", title=title, lead=f"{cells.frame.height:,} cells", blocks=blocks)
@@ -115,15 +257,8 @@ def failures_page(failures: tuple[FailedCell, ...], status: Status) -> Page | No
     if not failures and not status.damaged:
         return None
     reasons = Counter((f.error, _first_line(f.message)) for f in failures)
-    table = Table(
-        title="Reasons",
-        columns=("error", "message", "cells"),
-        rows=tuple(
-            (Entry(text=error), Entry(text=message), Entry(text=str(count), order=float(count)))
-            for (error, message), count in reasons.most_common()
-        ),
-        numeric=frozenset({2}),
-    )
+    rows = ((entry(error), entry(message), entry(count)) for (error, message), count in reasons.most_common())
+    table = table_of("Reasons", ("error", "message", "cells"), rows, numeric={2})
     logs = [
         Log(
             title=f"{failure.error}: {failure.cell.label()}",
@@ -180,7 +315,7 @@ def status_facts(status: Status, cells: Cells) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def sample_tables(store: Store, cells: Cells, limits: Limits) -> list[str]:
+def sample_tables(store: Store, cells: Cells, limits: PageLimits) -> list[str]:
     """Keys of the cells whose per-sample values become part of the site: low repetitions first."""
     frame = cells.frame
     if "repetition" in frame.columns:
@@ -208,8 +343,3 @@ def _text(value: Any) -> str:
 
 def _first_line(message: str) -> str:
     return message.strip().splitlines()[0][:200] if message.strip() else ""
-
-
-def store_at(root: Path) -> Store | None:
-    """The store in a folder, or None if there is none."""
-    return Store(root) if (root / "store.json").exists() else None

@@ -11,7 +11,7 @@ import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, UsageError
-from giveway.reports.judgment import Judgment, judgment_of
+from giveway.gaps.judgment import Judgment, judgment_of
 
 NEEDED = (
     "dataset",
@@ -40,7 +40,7 @@ class Selection:
         models: subset of models.
         datasets: subset of datasets.
         n_inputs: subset of input lengths.
-        changes: switches to judge by instead of those of the run, see :mod:`giveway.reports.judgment`.
+        changes: switches to judge by instead of those of the run, see :mod:`giveway.gaps.judgment`.
     """
 
     metric: str

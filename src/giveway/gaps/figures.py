@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, UsageError
+from giveway.gaps.judgment import metric_form
+from giveway.gaps.metric_table import MetricTable, Scores, Selection, select_results
+from giveway.gaps.naming import dataset_title, model_latex, order_datasets, order_models
 from giveway.metrics import METRICS, MetricInfo
-from giveway.reports.judgment import metric_form
-from giveway.reports.metric_table import MetricTable, Scores, Selection, select_results
-from giveway.reports.naming import dataset_title, model_latex, order_datasets, order_models
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,12 +1,8 @@
-"""An explanation as one self-contained HTML page: the figure, and a slider through the steps."""
+"""An explanation of the cognitive driver model as one page: the figure, and a slider through the steps."""
 
 from __future__ import annotations
 
-import base64
-import html
 import io
-import json
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +12,9 @@ from giveway.core.files import write_text
 from giveway.predictors.commotions.explain import Explanation, Head
 from giveway.predictors.commotions.parameters import PARAMETERS
 from giveway.predictors.commotions.picture import explanation_figure
-
-TEMPLATE = "explain.html"
+from giveway.reports.content import Explained, Page, Picture
+from giveway.reports.rendering import single_page
+from giveway.reports.table import entry, table_of
 
 
 def write_page(explanation: Explanation, path: Path, *, title: str = "", observed: str = "") -> None:
@@ -31,24 +28,21 @@ def write_page(explanation: Explanation, path: Path, *, title: str = "", observe
     """
     picture = io.BytesIO()
     explanation_figure(explanation, title=title, observed=observed).savefig(picture, dpi=140, format="png")
-    heading = f"{title} · {explanation.config.name}" if title else explanation.config.name
-    pieces = {
-        "{{title}}": html.escape(heading),
-        "{{summary}}": html.escape(summary_of(explanation, observed)),
-        "{{theta}}": "".join(
-            f"<tr><th>{html.escape(p.symbol)}</th>"
-            f"<td>{getattr(explanation.theta, p.name):.4g} {html.escape(p.unit)}</td>"
-            f"<td>{html.escape(p.meaning)}</td></tr>"
-            for p in PARAMETERS
+    alt = "Positions, speeds, beliefs, values and actions over time"
+    theta = (
+        (entry(p.symbol), entry(f"{getattr(explanation.theta, p.name):.4g} {p.unit}"), entry(p.meaning))
+        for p in PARAMETERS
+    )
+    page = Page(
+        title=f"{title} · {explanation.config.name}" if title else explanation.config.name,
+        lead=summary_of(explanation, observed),
+        blocks=(
+            Explained(document=document_of(explanation)),
+            Picture(title="", file=f"{path.stem}.png", alt=alt, data=picture.getvalue()),
+            table_of("Parameters", ("parameter", "value", "meaning"), theta, numeric={1}),
         ),
-        "{{picture}}": base64.b64encode(picture.getvalue()).decode(),
-        # "<" cannot appear in the JSON, so no text of a sample can close the script
-        "{{data}}": json.dumps(document_of(explanation)).replace("<", "\\u003c"),
-    }
-    text = resources.files("giveway.predictors.commotions").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    for mark, piece in pieces.items():
-        text = text.replace(mark, piece)
-    write_text(path, text)
+    )
+    write_text(path, single_page(page))
 
 
 def summary_of(explanation: Explanation, observed: str = "") -> str:

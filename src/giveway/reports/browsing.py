@@ -15,7 +15,7 @@ import polars as pl
 
 MAX_CHOICES = 60
 CHUNK_CELLS = 100
-"""Details of about so many cells share one file."""
+"""Approximate number of cells whose details share one file."""
 KEY_DIGITS = 16
 
 

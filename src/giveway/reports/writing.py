@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
 
 from giveway import __version__
@@ -16,25 +14,23 @@ from giveway.core.checked import read_json
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.files import as_store_error, replace_folder
 from giveway.core.origins import NOT_REAL
-from giveway.reports.player.page import static_text
-from giveway.reports.site.content import Block, Entry, Facts, Log, Page, Paragraph, Reference, Section, Table
-from giveway.reports.site.markup import render_page
+from giveway.reports.browsing import script
+from giveway.reports.citations import Citation, bibliography, citations_for
+from giveway.reports.content import Block, Browser, Facts, Files, Log, Page, Paragraph, Part, Picture, Replay
+from giveway.reports.rendering import STYLES, render_page, script_text, scripts_of
+from giveway.reports.table import entry, table_of
 
 MARKER = "giveway-site.json"
-ASSETS = ("site.css", "site.js", "browser.js", "details.js")
 TOP = ("assets", "index.html", "citations.html", "references.bib")
 """What every site has at its root, beside the marker and its sections."""
 IGNORED = frozenset({".DS_Store", "Thumbs.db"})
 """File managers leave these in any folder they show."""
 MAX_NAMES = 5
-EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 Progress = Callable[[int, str], None]
 
 
-def write_site(
-    out: Path, sections: Sequence[Section], *, title: str, bibtex: str, progress: Progress | None = None
-) -> int:
+def write_site(out: Path, parts: Sequence[Part], *, title: str, progress: Progress | None = None) -> int:
     """Write all pages and files; an older site in the same folder is replaced at the end.
 
     The old site is moved aside, the new one moved in, and only then the old one deleted, so that a process that is
@@ -42,9 +38,8 @@ def write_site(
 
     Args:
         out: folder; must be new, empty or hold an older site and nothing else. Links are followed.
-        sections: at least one.
+        parts: at least one.
         title: of the first page.
-        bibtex: bibliography to offer.
         progress: called with the number of files written so far and the latest one.
 
     Returns:
@@ -60,7 +55,7 @@ def write_site(
     say = progress or (lambda count, name: None)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        count = _write(work, sections, title, bibtex, say)
+        count = _write(work, parts, title, say)
         replace_folder(work, out)
     except OSError as error:
         raise as_store_error(error, out) from error
@@ -101,13 +96,17 @@ def _names_of_site(folder: Path) -> set[str]:
     return {MARKER, *TOP, *map(str, sections)}
 
 
-def _write(work: Path, sections: Sequence[Section], title: str, bibtex: str, say: Progress) -> int:
+def _write(work: Path, parts: Sequence[Part], title: str, say: Progress) -> int:
     count = 0
     made: set[Path] = set()
+    written: set[str] = set()
 
     def put(name: str, content: str | bytes) -> None:
         nonlocal count
         path = work / name
+        if name in written:
+            return  # e.g. a replay that two pages show
+        written.add(name)
         if path.parent not in made:
             path.parent.mkdir(parents=True, exist_ok=True)
             made.add(path.parent)
@@ -115,61 +114,50 @@ def _write(work: Path, sections: Sequence[Section], title: str, bibtex: str, say
         count += 1
         say(count, name)
 
-    for name in ASSETS:
-        put(f"assets/{name}", resources.files("giveway.reports.site").joinpath("assets", name).read_text("utf-8"))
-    put("assets/player.js", classic_player())
-    put("assets/player.css", static_text("player.css"))
-    first = first_page(sections, title)
-    put("index.html", render_page(first, section=None, sections=sections, up=""))
-    references = citations_page(sections, bibtex)
-    put("citations.html", render_page(references, section=None, sections=sections, up=""))
-    put("references.bib", bibtex)
-    for section in sections:
-        for page in section.pages:
-            put(f"{section.id}/{page.file}", render_page(page, section=section, sections=sections))
-        for name, content in section.files():
-            put(f"{section.id}/{name}", content)
-    put(MARKER, json.dumps({"made_by": f"giveway {__version__}", "sections": [s.id for s in sections]}) + "\n")
+    assets = [*STYLES, *scripts_of(block for part in parts for page in part.pages for block in page.blocks)]
+    for name in assets:
+        put(f"assets/{name}", script_text(name))
+    citations = citations_for(dict.fromkeys(component for part in parts for component in part.cites))
+    for page in (first_page(parts, title), citations_page(citations)):
+        put(page.file, render_page(page, part=None, parts=parts, up=""))
+    put("references.bib", bibliography(citations))
+    for part in parts:
+        for page in part.pages:
+            put(f"{part.id}/{page.file}", render_page(page, part=part, parts=parts))
+            for name, content in (file for block in page.blocks for file in files_of(block)):
+                put(f"{part.id}/{name}", content)
+    put(MARKER, json.dumps({"made_by": f"giveway {__version__}", "sections": [part.id for part in parts]}) + "\n")
     return count
 
 
-def classic_player() -> str:
-    """The replay player as an ordinary script, since browsers refuse modules from disk."""
-    module = EXPORT.sub("", static_text("player.js"))
-    return f'"use strict";\n(function () {{\n{module}\nwindow.giveway.mountPlayer = mountPlayer;\n}})();\n'
+def files_of(block: Block) -> Files:
+    """Files that a block needs beside its page."""
+    if isinstance(block, Browser):
+        yield from block.files()
+    elif isinstance(block, Replay):
+        yield block.file, script(block.file, block.document())
+    elif isinstance(block, Picture) and block.data is not None:
+        yield block.file, block.data
 
 
-def first_page(sections: Sequence[Section], title: str) -> Page:
+def first_page(parts: Sequence[Part], title: str) -> Page:
     """What there is, with a few numbers each; first of all, which of it is not recorded traffic."""
     blocks: list[Block] = [
-        Paragraph(text=f"{section.title}. {block.text}", warning=True)
-        for section in sections
-        for block in section.pages[0].blocks
+        Paragraph(text=f"{part.title}. {block.text}", warning=True)
+        for part in parts
+        for block in part.pages[0].blocks
         if isinstance(block, Paragraph) and block.text.startswith(NOT_REAL)
     ]
-    blocks += [
-        Table(
-            title="",
-            columns=("results", "kind", "what there is"),
-            rows=tuple(
-                (Entry(text=s.title, link=f"{s.id}/index.html"), Entry(text=s.kind), Entry(text=s.lead))
-                for s in sections
-            ),
-        )
-    ]
-    blocks += [Facts(title=s.title, rows=s.facts) for s in sections if s.facts]
-    return Page(file="index.html", title=title, blocks=tuple(blocks))
+    rows = ((entry(p.title, link=f"{p.id}/index.html"), entry(p.kind), entry(p.pages[0].lead)) for p in parts)
+    blocks.append(table_of("", ("results", "kind", "what there is"), rows, numeric=()))
+    blocks += [Facts(title=part.title, rows=part.pages[0].facts) for part in parts if part.pages[0].facts]
+    return Page(title=title, blocks=tuple(blocks))
 
 
-def citations_page(sections: Sequence[Section], bibtex: str) -> Page:
+def citations_page(citations: Sequence[Citation]) -> Page:
     """What to cite for what, and the same as BibTeX."""
-    merged: dict[str, Reference] = {}
-    for reference in (r for s in sections for r in s.references):
-        known = merged.get(reference.key)
-        cites = tuple(dict.fromkeys((*(known.cites if known else ()), *reference.cites)))
-        merged[reference.key] = Reference(key=reference.key, text=reference.text, cites=cites)
-    rows = tuple((Entry(text=r.text), Entry(text=", ".join(r.cites)), Entry(text=r.key)) for r in merged.values())
-    table = Table(title="", columns=("reference", "for", "key"), rows=rows)
-    note = Paragraph(text="Metrics, models and datasets appear here because these results use them.")
-    bib = Log(title="BibTeX (also in references.bib)", text=bibtex)
+    rows = ((entry(c.text), entry(", ".join(c.used_for)), entry(c.key)) for c in citations)
+    table = table_of("", ("reference", "for", "key"), rows, numeric=())
+    note = Paragraph(text="Metrics, predictors and datasets appear here because these results use them.")
+    bib = Log(title="BibTeX (also in references.bib)", text=bibliography(citations))
     return Page(file="citations.html", title="Citations", blocks=(note, table, bib))

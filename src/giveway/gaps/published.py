@@ -36,5 +36,5 @@ def published_value(*, metric: str, t0: str, dataset: str, model: str, n_input: 
 
 @cache
 def _values() -> dict[str, dict[str, dict[str, dict[str, dict[str, list[float]]]]]]:
-    text = files("giveway.reports").joinpath("published.toml").read_text(encoding="utf-8")
+    text = files("giveway.gaps").joinpath("published.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

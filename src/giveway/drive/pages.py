@@ -1,43 +1,18 @@
-"""Results of closed-loop runs: predictors beside the recorded humans, open loop against closed loop, every case."""
+"""Blocks of a report about closed-loop runs: predictors beside the recorded humans, open against closed loop."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import FileFormatError
-from giveway.reports.site.charts import Point, scatter
-from giveway.reports.site.content import Block, Chart, Entry, Paragraph, Table, number, origin_blocks, value_entry
+import polars as pl
 
-SUMMARY = "drive.json"
-SUMMARY_BYTES = 256 << 20
-SUMMARY_FILE = Expect(
-    error=FileFormatError, what="the summary of drives", hint="run giveway drive run again: it resumes"
-)
+from giveway.reports.charts import Point, scatter
+from giveway.reports.content import Block, Chart, Paragraph, origin_blocks
+from giveway.reports.table import Entry, Table, entry, number, table_of
+
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
-
-
-def read_summary(root: Path) -> dict[str, Any] | None:
-    """What ``giveway drive run`` wrote beside its store, or None.
-
-    Raises:
-        FileFormatError: if it does not parse.
-    """
-    path = root / SUMMARY
-    if not path.exists():
-        return None
-    try:
-        document = read_sealed(path, limit=SUMMARY_BYTES, expect=SUMMARY_FILE).document
-        if not isinstance(document["predictors"], list):
-            raise TypeError("no list of predictors")
-        return document
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(
-            "not a summary of drives", where=path, found=str(error), hint="run giveway drive run again: it resumes"
-        ) from error
 
 
 def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -87,15 +62,8 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         f"{str(summary.get('note', '')).capitalize()}."
     )
     blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
-    blocks += [
-        Table(
-            title="Leaderboard",
-            columns=columns,
-            rows=tuple(entries),
-            numeric=frozenset(set(range(len(columns))) - {1}),
-            caption=caption,
-        )
-    ]
+    numeric = set(range(len(columns))) - {1}
+    blocks.append(table_of("Leaderboard", columns, entries, numeric=numeric, caption=caption))
     blocks += _scatter(summary)
     blocks += _differences(summary)
     if more:
@@ -106,34 +74,25 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
 def _further(rows: list[Any], names: list[str]) -> Table:
     """Means of everything else that was measured, one line per measure."""
     columns = ("measure", *(row["name"] for row in rows))
-    lines = tuple((Entry(text=name), *(value_entry(row.get("means", {}).get(name)) for row in rows)) for name in names)
-    return Table(
-        title="Further measures",
-        columns=columns,
-        rows=lines,
-        numeric=frozenset(range(1, len(columns))),
-        caption="Means over the cases in which a measure is defined.",
-    )
+    lines = ((entry(name), *(entry(row.get("means", {}).get(name), 3) for row in rows)) for name in names)
+    caption = "Means over the cases in which a measure is defined."
+    return table_of("Further measures", columns, lines, caption=caption)
 
 
 def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ...]:
     low, high = (row.get("intervals") or {}).get("score") or (None, None)
     means = row.get("means", {})
     return (
-        Entry(text="" if rank is None else str(rank), order=math.nan if rank is None else float(rank)),
-        Entry(text=row["name"]),
-        value_entry(row.get("score"), mark=mark),
-        Entry(
-            text="–" if low is None else f"{number(low, 2)} to {number(high, 2)}",
-            order=math.nan if low is None else low,
-        ),
-        *(value_entry(row.get(name)) for name, _ in TERMS[1:]),
-        _count(row.get("n_col"), bad=True),
-        _count(row.get("n_col_at_fault"), bad=True),
-        value_entry(means.get("ade_m")),
+        entry(rank, missing=""),
+        entry(row["name"]),
+        entry(row.get("score"), 3, mark=mark),
+        Entry() if low is None else entry(low, text=f"{number(low, 2)} to {number(high, 2)}"),
+        *(entry(row.get(name), 3) for name, _ in TERMS[1:]),
+        *(entry(row.get(name), mark="bad" if row.get(name) else "") for name in ("n_col", "n_col_at_fault")),
+        entry(means.get("ade_m"), 3),
         _coverage(row),
-        _count(row.get("fallbacks")),
-        value_entry(row.get("latency_ms"), 1),
+        entry(row.get("fallbacks")),
+        entry(row.get("latency_ms"), 1),
     )
 
 
@@ -150,13 +109,7 @@ def _coverage(row: Mapping[str, Any]) -> Entry:
     cases = int(row.get("cases") or 0)
     failed = int(row.get("failed") or len(row.get("failed_cases") or {}))
     text = f"{cases - failed} of {cases} cases, {failed} failed" if failed else str(cases)
-    return Entry(text=text, order=float(cases - failed), mark="bad" if failed else "")
-
-
-def _count(value: int | None, *, bad: bool = False) -> Entry:
-    if value is None:
-        return Entry(text="–", order=math.nan)
-    return Entry(text=str(value), order=float(value), mark="bad" if bad and value else "")
+    return entry(cases - failed, text=text, mark="bad" if failed else "")
 
 
 def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
@@ -177,29 +130,21 @@ def _differences(summary: Mapping[str, Any]) -> list[Block]:
     reference = (summary.get("humans") or {}).get("name", "recorded humans")
     found = {f"{r['name']} − {reference}": r.get("against_humans") for r in summary["predictors"]}
     found |= {name.replace(" - ", " − "): terms for name, terms in (summary.get("differences") or {}).items()}
-    rows = tuple(
-        (
-            Entry(text=name),
-            *(_difference((terms or {}).get(term)) for term, _ in TERMS),
-        )
-        for name, terms in found.items()
-        if terms
-    )
+    rows = [
+        (entry(name), *(_difference(terms.get(term)) for term, _ in TERMS)) for name, terms in found.items() if terms
+    ]
     if not rows:
         return []
     caption = "Paired differences with 95 % intervals over cases; underlined where the interval excludes zero."
-    heads = ("difference", *(title for _, title in TERMS))
-    return [
-        Table(title="Differences", columns=heads, rows=rows, numeric=frozenset(range(1, len(heads))), caption=caption)
-    ]
+    return [table_of("Differences", ("difference", *(title for _, title in TERMS)), rows, caption=caption)]
 
 
 def _difference(found: Mapping[str, float | None] | None) -> Entry:
     value, low, high = (found or {}).get("estimate"), (found or {}).get("low"), (found or {}).get("high")
     if value is None or low is None or high is None:
-        return Entry(text="–", order=math.nan)
+        return Entry()
     clear = low > 0 or high < 0
-    return Entry(text=f"{value:+.2f} [{low:+.2f}, {high:+.2f}]", order=value, mark="best" if clear else "")
+    return entry(value, text=f"{value:+.2f} [{low:+.2f}, {high:+.2f}]", mark="best" if clear else "")
 
 
 def _scatter(summary: Mapping[str, Any]) -> list[Block]:
@@ -233,3 +178,10 @@ def _scatter(summary: Mapping[str, Any]) -> list[Block]:
         points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better"
     )
     return [Chart(title="Open loop against closed loop", svg=svg, caption=caption)]
+
+
+def worst_first(frame: pl.DataFrame) -> list[str]:
+    """Keys of all cells, those with most collisions first."""
+    bad = pl.when(pl.col("metric").str.contains("collision")).then(pl.col("value")).otherwise(0.0)
+    found = frame.group_by("key", maintain_order=True).agg(bad.sum().alias("collisions"))
+    return found.sort("collisions", descending=True, maintain_order=True)["key"].to_list()

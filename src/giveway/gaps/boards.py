@@ -1,4 +1,4 @@
-"""Results of the gap-acceptance benchmark: leaderboards, paper tables and figures, drop reasons, learning curves."""
+"""Pages of the gap-acceptance benchmark: leaderboards, figure of the papers, drop reasons, learning curves."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from scipy import stats
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, GivewayError, MissingDependencyError
+from giveway.experiments.store import Store
+from giveway.gaps.metric_table import MetricTable, Selection, select_results
+from giveway.gaps.naming import dataset_title, order_datasets, order_models
+from giveway.gaps.published import published_value
+from giveway.gaps.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.metrics import METRICS, MetricInfo
-from giveway.reports.metric_table import MetricTable, Selection, select_results
-from giveway.reports.naming import dataset_title, order_datasets, order_models
-from giveway.reports.published import published_value
-from giveway.reports.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
-from giveway.reports.site.charts import Line, curves, stacked_bars
-from giveway.reports.site.content import Block, Chart, Entry, Page, Paragraph, Picture, Table, number, value_entry
+from giveway.reports.charts import Line, curves, stacked_bars
+from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
+from giveway.reports.table import Entry, Table, entry, number, table_of
 from giveway.stats.paired import TEST_TO_TRAIN
 
 TIMES = ("initial", "constant", "critical")
 HEADLINES = ("auc", "auc_paper", "ade", "ade_paper", "tnr_pr", "tnr_pr_paper", "brier")
-FIGURE = "figure.svg"
 MAX_CURVES = 8
 COLUMNS = (
     "dataset",
@@ -78,13 +79,8 @@ def _board_page(results: MetricTable, info: MetricInfo, profile: str | None, rea
         {(d, n) for d, _, n in results.scores}, key=lambda p: (order_datasets([*_datasets(results)]).index(p[0]), p[1])
     )
     rows = [row for dataset, n in places for row in _ranked(results, info, dataset, n, real)]
-    table = Table(
-        title="",
-        columns=COLUMNS,
-        rows=tuple(rows),
-        numeric=frozenset({1, 2, 4, 6, 7, 8, 9, 10, 11}),
-        filters=(0, 1, 3),
-        caption=_caption(results, info),
+    table = table_of(
+        "", COLUMNS, rows, numeric={1, 2, 4, 6, 7, 8, 9, 10, 11}, filters={0, 1, 3}, caption=_caption(results, info)
     )
     suffix = f" ({profile})" if profile else ""
     return Page(
@@ -120,22 +116,20 @@ def _ranked(
         published = known if dataset in real else None
         sd = results.judgment.deviation(s.value[np.isfinite(s.value)])
         yield (
-            Entry(text=dataset_title(dataset)),
-            Entry(text=str(n), order=float(n)),
-            Entry(text=str(rank), order=float(rank)),
-            Entry(text=model),
-            value_entry(means[model], mark="best" if model == best else "tied" if model in tied else ""),
-            Entry(text=f"{number(low)} to {number(high)}" if math.isfinite(low) else "–", order=low),
-            value_entry(sd),
-            value_entry(
-                s.critical, mark="best" if model == best_critical else "tied" if model in tied_critical else ""
-            ),
-            Entry(text="–", order=math.nan)
+            entry(dataset_title(dataset)),
+            entry(n),
+            entry(rank),
+            entry(model),
+            entry(means[model], 3, mark="best" if model == best else "tied" if model in tied else ""),
+            entry(low, text=f"{number(low)} to {number(high)}") if math.isfinite(low) else Entry(),
+            entry(sd, 3),
+            entry(s.critical, 3, mark="best" if model == best_critical else "tied" if model in tied_critical else ""),
+            Entry()
             if published is None
-            else Entry(text=f"{number(published.mean)} ± {number(published.sd)}", order=published.mean),
-            value_entry(None if published is None else published.critical),
-            Entry(text=str(len(s.repetition)), order=float(len(s.repetition))),
-            Entry(text=str(s.num_samples), order=float(s.num_samples)),
+            else entry(published.mean, text=f"{number(published.mean)} ± {number(published.sd)}"),
+            entry(None if published is None else published.critical, 3),
+            entry(len(s.repetition)),
+            entry(s.num_samples),
         )
 
 
@@ -159,16 +153,16 @@ def interval(values: FloatArray, *, corrected: bool) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def paper_figure(frame: pl.DataFrame) -> tuple[Picture | Paragraph, bytes | None]:
+def paper_figure(frame: pl.DataFrame) -> Picture | Paragraph:
     """Figures 5 and 6 of the papers as an SVG for the section, or a sentence why there is none."""
-    from giveway.reports.figures import benchmark_figure
+    from giveway.gaps.figures import benchmark_figure
 
     try:
         figure = benchmark_figure(frame)
     except MissingDependencyError as error:
-        return Paragraph(text=f"Figures need matplotlib: {error.hint or error}"), None
+        return Paragraph(text=f"Figures need matplotlib: {error.hint or error}")
     except GivewayError as error:
-        return Paragraph(text=f"No figure like those of the papers: {error}"), None
+        return Paragraph(text=f"No figure like those of the papers: {error}")
     import matplotlib as mpl
 
     buffer = io.BytesIO()
@@ -176,7 +170,8 @@ def paper_figure(frame: pl.DataFrame) -> tuple[Picture | Paragraph, bytes | None
         figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
     caption = "Short marks: random splits. Longer mark: their mean. Cross: critical split. One color per input length."
     alt = "Every result at a glance: a plot per metric and dataset with all models side by side"
-    return Picture(title="All results (figures 5 and 6)", file=FIGURE, alt=alt, caption=caption), buffer.getvalue()
+    title = "All results (figures 5 and 6)"
+    return Picture(title=title, file="figure.svg", alt=alt, data=buffer.getvalue(), caption=caption)
 
 
 def drop_blocks(drops: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -189,17 +184,11 @@ def drop_blocks(drops: Sequence[Mapping[str, Any]]) -> list[Block]:
     names = [f"{dataset_title(d['dataset'])}, {d['choice']}, n_I {d['num_input']}" for d in drops]
     counts = [[d["num_accepted"], d["num_rejected"], *(d["dropped"].get(r, 0) for r in reasons)] for d in drops]
     parts = ["accepted", "rejected", *(r.replace("_", " ") for r in reasons)]
-    rows = tuple(
-        (
-            Entry(text=name),
-            Entry(text=str(d["num_candidates"]), order=float(d["num_candidates"])),
-            *(Entry(text=str(c), order=float(c)) for c in values),
-            value_entry(d.get("delta_t_s"), 2),
-        )
+    rows = (
+        (entry(name), entry(d["num_candidates"]), *map(entry, values), entry(d.get("delta_t_s"), 2))
         for name, d, values in zip(names, drops, counts, strict=True)
     )
-    columns = ("samples of", "candidates", *parts, "Δt [s]")
-    table = Table(title="", columns=columns, rows=rows, numeric=frozenset(range(1, len(columns))))
+    table = table_of("", ("samples of", "candidates", *parts, "Δt [s]"), rows)
     chart = Chart(title="", svg=stacked_bars(names, parts, counts, what="What became of the candidate gaps"))
     notes = [Paragraph(text=f"{names[n]}: {note}") for n, d in enumerate(drops) for note in d.get("notes", ())]
     return [chart, table, *notes]
@@ -223,13 +212,6 @@ def curve_blocks(trainings: Mapping[str, Sequence[Mapping[str, float | None]]]) 
     if len(trainings) > MAX_CURVES:
         blocks.append(Paragraph(text=f"{len(trainings)} models were trained; the first {MAX_CURVES} are drawn."))
     return blocks
-
-
-def real_datasets(frame: pl.DataFrame) -> list[str]:
-    """Datasets of the store that were recorded, not generated."""
-    if "synthetic" not in frame.columns or frame["synthetic"].dtype != pl.Boolean:
-        return []
-    return sorted(frame.filter(pl.col("synthetic").not_())["dataset"].drop_nulls().unique().to_list())
 
 
 def _datasets(results: MetricTable) -> set[str]:
@@ -270,8 +252,8 @@ def _caption(results: MetricTable, info: MetricInfo) -> str:
     return " ".join(sentences)
 
 
-def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection[str]) -> list[Block]:
-    """The best model of every leaderboard, with a link to it; then the paper's tables that can be filled."""
+def overview_blocks(pages: Sequence[Page]) -> list[Block]:
+    """The best model of every leaderboard, with a link to it."""
     rows: list[tuple[Entry, ...]] = []
     for page in pages:
         table = next(block for block in page.blocks if isinstance(block, Table))
@@ -284,18 +266,10 @@ def overview_blocks(frame: pl.DataFrame, pages: Sequence[Page], real: Collection
             tied = ties[row[0].text, row[1].text]
             shown = ", ".join(tied[:4]) + (f" and {len(tied) - 4} more" if len(tied) > 4 else "")
             shown = "too few splits to tell" if NO_TIES in table.caption else shown
-            rows.append(
-                (Entry(text=page.title, link=page.file), *row[:2], row[3], row[4], row[5], Entry(text=shown or "–"))
-            )
+            rows.append((entry(page.title, link=page.file), *row[:2], *row[3:6], entry(shown or "–")))
     columns = ("leaderboard", "dataset", "n_I", "best model", "mean", "95 % interval", "not significantly worse")
-    table = Table(
-        title="Leaders",
-        columns=columns,
-        rows=tuple(rows),
-        numeric=frozenset({2, 4, 5}),
-        filters=(1, 2),
-        caption="One line per leaderboard, dataset and input length; the heading of a line leads to all models.",
-    )
+    caption = "One line per leaderboard, dataset and input length; the heading of a line leads to all models."
+    table = table_of("Leaders", columns, rows, numeric={2, 4, 5}, filters={1, 2}, caption=caption)
     return [table] if rows else []
 
 
@@ -304,3 +278,20 @@ def leading_facts(overview: Sequence[Block]) -> list[tuple[str, str]]:
     tables = [block for block in overview if isinstance(block, Table)]
     rows = tables[0].rows[:LEADING] if tables else ()
     return [(f"{row[0].text}, {row[1].text}", f"{row[3].text} {row[4].text}") for row in rows]
+
+
+def learning_curves(store: Store, tidy: pl.DataFrame) -> dict[str, list[Mapping[str, float | None]]]:
+    """Learning curves that cells of trained models keep; one cell per dataset, time and model is looked at."""
+    names = [c for c in ("dataset", "t0", "n_input", "model") if c in tidy.columns]
+    if "model" not in names:
+        return {}
+    firsts = tidy.unique(names, keep="first", maintain_order=True)
+    found: dict[str, list[Mapping[str, float | None]]] = {}
+    for row in firsts.iter_rows(named=True):
+        try:
+            training = store.read_record(row["key"])["info"].get("learning_curve")
+        except GivewayError:
+            continue
+        if training:
+            found[", ".join(str(row[n]) for n in names)] = training
+    return found

@@ -1,6 +1,6 @@
 """Is model A better than model B? All tests side by side, for every dataset and input length.
 
-The bootstrap needs per-sample values in the store, see :mod:`giveway.reports.resampling`.
+The bootstrap needs per-sample values in the store, see :mod:`giveway.gaps.resampling`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
-from giveway.experiments.index import collect
 from giveway.experiments.store import Store
+from giveway.gaps.frame import gap_frame
+from giveway.gaps.judgment import Judgment, metric_form
+from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
+from giveway.gaps.naming import dataset_title, order_datasets, order_models
+from giveway.gaps.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
+from giveway.gaps.significance import paired_differences
 from giveway.metrics import METRICS, Metric
-from giveway.reports.judgment import Judgment, metric_form
-from giveway.reports.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
-from giveway.reports.naming import dataset_title, order_datasets, order_models
-from giveway.reports.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
-from giveway.reports.significance import paired_differences
 from giveway.stats.bootstrap import Interval
 from giveway.stats.effects import effect_size, vargha_delaney
 from giveway.stats.multiple import holm
@@ -96,7 +96,6 @@ def compare_models(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
     changes: Mapping[str, Any] | None = None,
-    frame: pl.DataFrame | None = None,
 ) -> ComparisonReport:
     """Compare two models on everything both were run on.
 
@@ -110,13 +109,12 @@ def compare_models(
         num_resamples: for the bootstrap; 0 leaves it out.
         seed: of the bootstrap.
         changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
-        frame: measurements of the store with the table switches of its plan; collected anew if None.
 
     Raises:
         UnknownNameError: for a model that is not in the store.
         EmptySelectionError: if they have nothing in common.
     """
-    frame = collect(store) if frame is None else frame
+    frame = gap_frame(store)
     models = order_models(str(m) for m in frame["model"].drop_nulls()) if "model" in frame.columns else []
     for name in (first, second):
         if name not in models:

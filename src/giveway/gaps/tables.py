@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,13 +10,14 @@ import numpy as np
 import polars as pl
 
 from giveway.core.errors import UnknownNameError
+from giveway.core.origins import banner
+from giveway.gaps.judgment import Judgment, metric_form
+from giveway.gaps.metric_table import MetricTable, Scores, Selection, select_results
+from giveway.gaps.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
+from giveway.gaps.published import published_value
+from giveway.gaps.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
 from giveway.metrics import METRICS, MetricInfo
-from giveway.reports.judgment import Judgment, metric_form
-from giveway.reports.metric_table import MetricTable, Scores, Selection, select_results
-from giveway.reports.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
-from giveway.reports.published import published_value
-from giveway.reports.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
-from giveway.reports.table import DECIMALS, ColumnGroup, Entry, Line, RowGroup, Table
+from giveway.reports.table import DECIMALS, Block, Column, Entry, Table, entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,24 +153,29 @@ def benchmark_table(
     columns = [(n, False) for n in lengths]
     if any(d in real_datasets for d in shown_datasets):
         columns = [(n, published) for n in lengths for published in (False, True)]
-    groups = tuple(
-        ColumnGroup(
-            title=model_title(m), latex=model_latex(m), columns=tuple(f"{n} publ." if p else str(n) for n, p in columns)
-        )
-        for m in shown_models
-    )
     rows = tuple(
-        _row(results, info, dataset, shown_models, columns, published=dataset in real_datasets)
+        row
         for dataset in shown_datasets
+        for row in _rows(results, info, dataset, shown_models, columns, published=dataset in real_datasets)
+    )
+    heads = (Column(head="Dataset", left=True), Column(head="Split", left=True))
+    values = (
+        Column(head=f"{n} publ." if p else str(n), group=model_title(m), latex=model_latex(m))
+        for m in shown_models
+        for n, p in columns
     )
     unit = f" [{info.unit}]" if info.unit else ""
     return Table(
         title=f"{info.title.replace('$', '')}{unit} at {t0} gaps ({info.better} is better)",
-        caption=_caption(results, info, shown_datasets),
-        column_title="n_I",
-        groups=groups,
-        rows=rows,
+        blocks=(Block(columns=(*heads, *values), rows=rows, labels=len(heads)),),
+        notes=(_caption(results, info, shown_datasets),),
     )
+
+
+def with_origins(table: Table, origins: Sequence[str]) -> Table:
+    """The same table, saying first if not all of the traffic behind it was recorded."""
+    said = banner("the traffic behind these numbers", origins) if origins else ""
+    return replace(table, origins=tuple(origins), banner=said)
 
 
 def _belongs(model: str, paper: PaperTable) -> bool:
@@ -183,7 +189,7 @@ def _only_profile(frame: pl.DataFrame) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _row(
+def _rows(
     results: MetricTable,
     info: MetricInfo,
     dataset: str,
@@ -191,13 +197,13 @@ def _row(
     columns: list[tuple[int, bool]],
     *,
     published: bool,
-) -> RowGroup:
+) -> Iterator[tuple[Entry, ...]]:
     upper: dict[tuple[str, int, bool], Entry] = {}
     lower: dict[tuple[str, int, bool], Entry] = {}
     for n in sorted({n for n, _ in columns}):
         scores = {m: s for m in models if (s := results.scores.get((dataset, m, n))) is not None}
         means = {m: _mean_entry(s, results.judgment) for m, s in scores.items()}
-        criticals = {m: Entry(value=s.critical, num_samples=s.num_critical) for m, s in scores.items()}
+        criticals = {m: entry(s.critical, num_samples=s.num_critical) for m, s in scores.items()}
         best_mean, best_critical = _best(means, info), _best(criticals, info)
         tied = tied_on_random_splits(scores, _first(best_mean), info, results.judgment)
         tied_critical = tied_on_critical_split(scores, _first(best_critical), info, results.judgment)
@@ -208,13 +214,13 @@ def _row(
             for m in models:
                 value = published_value(metric=info.name, t0=results.selection.t0, dataset=dataset, model=m, n_input=n)
                 if value is not None:
-                    upper[m, n, True] = Entry(value=value.mean, sd=value.sd, note="published")
-                    lower[m, n, True] = Entry(value=value.critical, note="published")
+                    upper[m, n, True] = entry(value.mean, sd=value.sd, note="published")
+                    lower[m, n, True] = entry(value.critical, note="published")
     places = [(m, n, p) for m in models for n, p in columns]
-    lines = [Line(label=results.selection.split, entries=tuple(upper.get(p, Entry()) for p in places))]
+    name = entry(dataset_title(dataset))
+    yield name, entry(results.selection.split), *(upper.get(p, Entry()) for p in places)
     if any(not e.is_missing for e in lower.values()):
-        lines.append(Line(label="critical", entries=tuple(lower.get(p, Entry()) for p in places)))
-    return RowGroup(title=dataset_title(dataset), lines=tuple(lines))
+        yield name, entry("critical"), *(lower.get(p, Entry()) for p in places)
 
 
 def _mean_entry(scores: Scores, judgment: Judgment) -> Entry:
@@ -225,25 +231,25 @@ def _mean_entry(scores: Scores, judgment: Judgment) -> Entry:
     sd = judgment.deviation(value)
     dropped = scores.value.size - value.size
     note = f"undefined on {dropped} of {scores.value.size} splits" if dropped else ""
-    return Entry(value=float(value.mean()), sd=sd, num_samples=scores.num_samples, note=note)
+    return entry(float(value.mean()), sd=sd, num_samples=scores.num_samples, note=note)
 
 
 def _best(entries: dict[str, Entry], info: MetricInfo) -> list[str]:
     """Models that nothing beats at the printed precision; the one with most digits in its favor comes first."""
-    known = {m: e for m, e in entries.items() if not e.is_missing}
+    known = {m: info.orient(float(e.value)) for m, e in entries.items() if e.value is not None}
     if not known:
         return []
-    top = max(round(info.orient(e.value), DECIMALS) for e in known.values())
-    tied = [m for m, e in known.items() if round(info.orient(e.value), DECIMALS) == top]
-    return sorted(tied, key=lambda m: -info.orient(known[m].value))
+    top = max(round(value, DECIMALS) for value in known.values())
+    tied = [m for m, value in known.items() if round(value, DECIMALS) == top]
+    return sorted(tied, key=lambda m: -known[m])
 
 
 def _first(models: list[str]) -> str | None:
     return models[0] if models else None
 
 
-def _marked(entry: Entry, best: bool, tied: bool) -> Entry:
-    return replace(entry, best=best, tied=tied and not best)
+def _marked(found: Entry, best: bool, tied: bool) -> Entry:
+    return replace(found, mark="best" if best else "tied" if tied else "")
 
 
 def _caption(results: MetricTable, info: MetricInfo, datasets: list[str]) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.gaps.judgment import Judgment
+from giveway.gaps.metric_table import Scores
 from giveway.metrics import MetricInfo
-from giveway.reports.judgment import Judgment
-from giveway.reports.metric_table import Scores
 from giveway.stats.multiple import holm
 from giveway.stats.paired import ALPHA, PairedTest, corrected_t_test
 

@@ -1,0 +1,123 @@
+"""What a store of the benchmark keeps beside its cells: why candidates were dropped, and gaps to watch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from giveway.core.errors import GivewayError
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import AgentKind, Tracks
+from giveway.experiments.artifacts import checked_seal, read_manifest
+from giveway.experiments.store import Store
+from giveway.gaps.extract import FoundGaps, SampleRules, samples_at
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.found_files import read_found
+from giveway.gaps.profile import as_profile
+from giveway.reports.content import Document
+from giveway.reports.player.document import Event, replay_document
+
+REPLAY_RATE_HZ = 10.0
+REPLAY_MARGIN_S = 1.0
+
+
+def _artifacts(store: Store, what: str) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Descriptions and folders of the artifacts of a kind, all of whose files are what was written."""
+    for manifest in sorted(store.artifacts.root.glob("*/*/artifact.json")):
+        if manifest.parent.name.endswith(".damaged") or checked_seal(manifest.parent) is None:
+            continue  # built again by the next run that needs it
+        spec = read_manifest(manifest.parent)[0]["spec"]
+        if spec.get("what") == what:
+            yield spec, manifest.parent
+
+
+def drop_counts(store: Store) -> Iterator[Mapping[str, Any]]:
+    """What became of the candidates of every sample set of a benchmark, counted anew from the gaps found."""
+    gaps = {_origin(spec): (spec, folder) for spec, folder in _artifacts(store, "gaps")}
+    for spec, _ in _artifacts(store, "samples"):
+        source = gaps.get(_origin(spec))
+        if source is None:
+            continue
+        sampling = spec["sampling"]
+        rules = SampleRules(
+            choice=spec["t0"],
+            num_input=spec["n_input"],
+            num_input_max=sampling["n_input_max"],
+            relaxed=sampling["relaxed"],
+        )
+        try:
+            profile = as_profile(spec["switches"])
+            yield samples_at(_found(source[1], spec["dataset"]), rules, profile).report.as_dict()
+        except (GivewayError, ValueError):
+            continue  # found by another version of the protocol
+
+
+def _origin(spec: Mapping[str, Any]) -> str:
+    return json.dumps([spec["dataset"], spec["data"], spec["extraction"], spec["switches"]], sort_keys=True)
+
+
+@lru_cache(maxsize=4)
+def _found(folder: Path, dataset: str) -> FoundGaps:
+    return read_found(folder, EXTRACTIONS.get(dataset))
+
+
+def gap_replays(store: Store) -> dict[str, dict[str, Document]]:
+    """Dataset to sample id to the function that makes its replay."""
+    replays: dict[str, dict[str, Document]] = {}
+    for spec, folder in _artifacts(store, "gaps"):
+        try:
+            found = _found(folder, spec["dataset"])
+        except (GivewayError, ValueError, KeyError, OSError):
+            continue
+        known = replays.setdefault(spec["dataset"], {})
+        for index, sample in enumerate(found.raw.sample_id.tolist()):
+            known.setdefault(sample, partial(_gap_replay, folder, spec["dataset"], index))
+    return replays
+
+
+def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
+    """One candidate gap as it was recorded, in the frame of its sample, with the times that decide it."""
+    found = _found(folder, dataset)
+    raw, times = found.raw, found.times
+    rows = slice(int(raw.offset[index]), int(raw.offset[index + 1]))
+    time_s, xy = raw.time_s[rows], np.moveaxis(raw.xy[rows], 1, 0)
+    velocity = np.gradient(xy, time_s, axis=1) if time_s.size > 1 else np.zeros_like(xy)
+    kinds = np.where(raw.role_is_vulnerable, int(AgentKind.PEDESTRIAN), int(AgentKind.CAR)).astype(np.int64)
+    tracks = Tracks(
+        time_s=time_s,
+        xy=xy,
+        heading=np.full(xy.shape[:2], np.nan),
+        velocity=velocity,
+        observed=np.asarray(np.isfinite(xy).all(axis=-1)),
+        size=np.full((len(raw.roles), 2), np.nan),
+        kind=kinds,
+        ids=np.array(raw.roles),
+    )
+    marks = (
+        ("gap opens", times.t_open_s, "note"),
+        ("last chance to stop", times.t_crit_s, "note"),
+        ("accepted", times.t_accept_s, "decision"),
+        ("closed", times.t_close_s, "note"),
+    )
+    events = [
+        Event(time_s=float(at[index]), label=label, kind=kind)
+        for label, at, kind in marks
+        if np.isfinite(at[index]) and time_s[0] <= at[index] <= time_s[-1]
+    ]
+    step = float(np.median(np.diff(time_s))) if time_s.size > 1 else 0.1
+    shown = np.flatnonzero(time_s <= float(np.nanmax([*(e.time_s for e in events), time_s[0]])) + REPLAY_MARGIN_S)
+    verdict = "accepted" if times.is_accepted[index] else "rejected"
+    return replay_document(
+        Scene(tracks=tracks, provenance=Provenance(dataset=dataset, recording="")),
+        title=f"{raw.sample_id[index]}: {verdict}",
+        roles={"E": "ego", "T": "rated"},
+        labels={"E": "E has priority", "T": "T decides"},
+        events=events,
+        stop=int(shown[-1]) + 1 if shown.size else None,
+        every=max(1, round(1 / (step * REPLAY_RATE_HZ))),
+    )

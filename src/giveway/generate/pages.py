@@ -1,0 +1,210 @@
+"""Blocks of a report about generated traffic: what every campaign found, how real its cars moved, kinds of failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from giveway.core.files import write_text
+from giveway.core.origins import Origin
+from giveway.core.scene import Provenance, Scene
+from giveway.generate.campaign.kept import stored_failures
+from giveway.generate.export.cases import EGO, Failure
+from giveway.generate.summary import CampaignSummary, Reference
+from giveway.reports.charts import SERIES, stacked_bars
+from giveway.reports.content import Block, Chart, Page, Paragraph, Replay, origin_blocks
+from giveway.reports.player.document import Event, replay_document
+from giveway.reports.rendering import single_page
+from giveway.reports.table import Entry, Table, entry, table_of
+
+HEADLINE = "avoidable_at_fault_rate"
+NOTE = "Only failures that are the ego's fault and that a careful driver would have avoided count."
+WATCH = "Failures that count come first. Blue: the ego. Orange: the car it met."
+MEASURES = (
+    ("tests", "tests", "{:.0f}"),
+    ("violation_rate", "violation rate", "{:.3f}"),
+    ("at_fault_rate", "ego at fault", "{:.3f}"),
+    ("avoidable_at_fault_rate", "avoidable and at fault (headline)", "{:.3f}"),
+    ("avoidable_at_fault_share", "share of failures that count", "{:.3f}"),
+    ("top_10", "TOP-10: tests until the tenth that counts", "{:.0f}"),
+    ("top_10_any", "tests until the tenth failure", "{:.0f}"),
+    ("steps_per_failure", "steps per failure that counts", "{:.0f}"),
+    ("near_miss_rate", "near misses", "{:.3f}"),
+    ("min_ttc_s", "median of the smallest time to collision [s]", "{:.2f}"),
+    ("impact_speed_mps", "mean impact speed [m/s]", "{:.1f}"),
+    ("archive_cells", "diversity: occupied archive cells", "{:.0f}"),
+    ("parameter_distance", "diversity: mean distance of the scenes", "{:.3f}"),
+    ("infeasible_share", "infeasible steps of the cars", "{:.4f}"),
+    ("off_road_share", "steps off the road", "{:.4f}"),
+    ("responsibility_per_100_s", "unsafe seconds caused per 100 s", "{:.2f}"),
+    ("findings", "planner raised, hung or gave no plan", "{:.0f}"),
+)
+REALISM = (
+    ("wasserstein_speed", "speed [m/s]"),
+    ("wasserstein_acceleration", "acceleration [m/s²]"),
+    ("wasserstein_jerk", "jerk [m/s³]"),
+    ("wasserstein_yaw_rate", "yaw rate [rad/s]"),
+    ("wasserstein_headway", "headway [s]"),
+    ("likelihood", "likelihood relative to recorded (1 is best)"),
+)
+
+
+def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Numbers of all campaigns side by side.
+
+    Args:
+        document: ``campaigns``; ``titles`` and ``realism_titles``, name to heading; ``reference``, what the motion was
+            compared with, or None.
+    """
+    campaigns, shared = _distinct(document["campaigns"])
+    blocks: list[Block] = origin_blocks("the traffic", [Origin.GENERATED])
+    blocks += [Paragraph(text=f"{NOTE} All campaigns {shared}." if shared else NOTE)]
+    blocks.append(_table("Effect, plausibility and diversity", campaigns, "measures", document["titles"]))
+    kinds = list(dict.fromkeys(kind for c in campaigns for kind in c["kinds"]))
+    if kinds:
+        names = [c["label"] for c in campaigns]
+        shown, counts = _most_frequent(campaigns, kinds)
+        chart = stacked_bars(names, [k.replace("_", " ") for k in shown], counts, what="Kinds of failures")
+        blocks.append(Chart(title="Kinds of failures", svg=chart))
+        blocks.append(_kinds(campaigns, kinds))
+    if document.get("reference"):
+        table = _table("Realism", campaigns, "realism", document["realism_titles"])
+        blocks += [table, Paragraph(text=f"Compared with {document['reference']}; a smaller distance is closer.")]
+    return blocks
+
+
+def _distinct(campaigns: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Campaigns under the part of their labels that differs, and what all of them share."""
+    split = [str(c["label"]).partition(" on ") for c in campaigns]
+    if len({end for _, _, end in split}) != 1 or len({name for name, _, _ in split}) < len(split) or not split[0][2]:
+        return campaigns, ""
+    named = [{**c, "label": name.replace("_", " ")} for c, (name, _, _) in zip(campaigns, split, strict=True)]
+    return named, f"on {split[0][2]}"
+
+
+def _most_frequent(campaigns: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> tuple[list[str], list[list[int]]]:
+    """As many kinds as there are colors, the last one for all the rest; and failures per campaign and kind."""
+    counts = {kind: [int(c["kinds"].get(kind, (0, 0))[0]) for c in campaigns] for kind in kinds}
+    if len(kinds) > SERIES:
+        order = sorted(kinds, key=lambda kind: -sum(counts[kind]))
+        rest = order[SERIES - 1 :]
+        counts = {kind: counts[kind] for kind in order[: SERIES - 1]} | {
+            f"{len(rest)} others": [sum(per) for per in zip(*(counts[kind] for kind in rest), strict=True)]
+        }
+    return list(counts), [list(per) for per in zip(*counts.values(), strict=True)]
+
+
+def _table(title: str, campaigns: Sequence[Mapping[str, Any]], part: str, titles: Mapping[str, str]) -> Table:
+    columns = ("measure", *(c["label"] for c in campaigns))
+    rows = (
+        (
+            entry(heading, mark="best" if name == HEADLINE else ""),
+            *_numbers([c[part].get(name) for c in campaigns]),
+        )
+        for name, heading in titles.items()
+    )
+    return table_of(title, columns, rows)
+
+
+def _kinds(campaigns: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> Table:
+    columns = ("kind", *(f"{c['label']}: failures / that count" for c in campaigns))
+    rows = (
+        (entry(kind.replace("_", " ")), *(_pair(c["kinds"].get(kind, (0, 0))) for c in campaigns)) for kind in kinds
+    )
+    return table_of("", columns, rows)
+
+
+def _pair(counts: Sequence[int]) -> Entry:
+    return entry(counts[0], text=f"{counts[0]} / {counts[1]}")
+
+
+def _numbers(values: Sequence[float | None]) -> list[Entry]:
+    """One row; counts, that is whole numbers not all of which could be rates, without decimals."""
+    known = [v for v in values if v is not None and math.isfinite(v)]
+    whole = all(v == int(v) for v in known) and any(abs(v) >= 2 for v in known)
+    return [entry(None if v is None else float(v), 0 if whole else 3) for v in values]
+
+
+def generated_facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The rate that counts of every campaign, for the first page of the site."""
+    campaigns, _ = _distinct(document["campaigns"])
+    rates = [(str(c["label"]), c["measures"].get(HEADLINE)) for c in campaigns]
+    known = [(label, rate) for label, rate in rates if rate is not None and math.isfinite(rate)]
+    return [(label, f"{rate:.3f} avoidable and at fault") for label, rate in known]
+
+
+def pages_document(summaries: Sequence[CampaignSummary], reference: Reference | None) -> dict[str, Any]:
+    """Campaigns as :func:`generated_blocks` takes them."""
+    return {
+        "campaigns": [
+            {"label": s.campaign.label, "measures": s.measures, "realism": s.realism, "kinds": s.kinds}
+            for s in summaries
+        ],
+        "titles": {name: title for name, title, _ in MEASURES},
+        "realism_titles": dict(REALISM),
+        "reference": None if reference is None else f"{reference.name}, {reference.vehicles} road users",
+    }
+
+
+def failure_document(failure: Failure) -> dict[str, Any]:
+    """The replay of a failure: ego, the car it met, and how it ended."""
+    tracks, result = failure.tracks, failure.result
+    source = Provenance(dataset="generated", recording=failure.id, origin=Origin.GENERATED, declared_by="file")
+    scene = Scene(tracks=tracks, road=failure.road, provenance=source, rows=failure.origins)
+    roles = {str(i): "other" for i in tracks.ids}
+    if result.culprit:
+        roles[result.culprit] = "rated"
+    roles[EGO] = "ego"
+    end = Event(time_s=float(tracks.time_s[-1]), label=result.outcome.replace("_", " "), kind="collision")
+    return replay_document(scene, ego=EGO, roles=roles, labels={EGO: "ego"}, events=(end,))
+
+
+def failure_block(failure: Failure, file: str) -> Replay:
+    """A failure to watch, with what is known of it below."""
+    return Replay(
+        title=failure.id,
+        file=file,
+        document=partial(failure_document, failure),
+        options=(("frame", "ego"),),
+        caption=verdict_of(failure),
+    )
+
+
+def write_report(
+    path: Path, store: Path, summaries: Sequence[CampaignSummary], reference: Reference | None, *, limit: int = 12
+) -> int:
+    """Write one HTML file with the numbers of all campaigns and replays of failures.
+
+    Args:
+        path: ``.html`` file.
+        store: result store of the campaigns.
+        summaries: numbers.
+        reference: recorded motion they were compared with.
+        limit: replays per campaign; failures that count come first.
+
+    Returns:
+        Number of replays shown.
+    """
+    failures = [f for s in summaries for f in islice(stored_failures(store, s.campaign), limit)]
+    replays = [failure_block(failure, f"replay-{n}") for n, failure in enumerate(failures)]
+    shown = Paragraph(text=f"{len(replays)} replays. {WATCH}" if replays else "No failures.")
+    blocks = (*generated_blocks(pages_document(summaries, reference)), shown, *replays)
+    write_text(path, single_page(Page(title="Generated traffic", blocks=blocks)))
+    return len(replays)
+
+
+def verdict_of(failure: Failure) -> str:
+    """How a failure ended and whether it counts, in a few words."""
+    result = failure.result
+    at_fault = "at fault, not avoidable" if result.at_fault else "not at fault"
+    words = [
+        "avoidable and at fault" if result.counts else at_fault,
+        f"{result.kind or result.outcome}, {result.fault}, {0.1 * result.steps:.1f} s",
+    ]
+    if math.isfinite(result.impact_speed_mps):
+        words.append(f"impact {result.impact_speed_mps:.1f} m/s")
+    return "; ".join([*words, *([result.finding[:160]] if result.finding else [])])

@@ -1,1 +1,0 @@
-"""Reports of generated traffic: numbers, realism, and a gallery of replays."""

@@ -1,1 +1,0 @@
-"""Results of all applications as one static site."""
