@@ -170,7 +170,10 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
     (tmp_path / "store.json").write_text('{"format": 99, "written_by": "giveway 9"}', encoding="utf-8")
     with pytest.raises(StoreError, match="newer version"):
         gw.Results.open(tmp_path)
-    (tmp_path / "store.json").write_text('{"format": 2, "written_by": "giveway 0.1.0"}', encoding="utf-8")
+    (tmp_path / "store.json").write_text('{"format": 1, "written_by": "giveway 0.1.0"}', encoding="utf-8")
+    with pytest.raises(StoreError, match="earlier version"):
+        gw.Results.open(tmp_path)
+    (tmp_path / "store.json").write_text('{"format": 2, "written_by": "giveway 0.2.0"}', encoding="utf-8")
     with pytest.raises(StoreError, match="the store is empty"):
         gw.Results.open(tmp_path)
     with pytest.raises(EmptySelectionError, match="no results of kind 'drive'"):
@@ -186,7 +189,7 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
         (lambda out: gw.run_gaps(17, out), UsageError, "a specification is"),
         (lambda out: gw.run_drive(out=out, predictors=["constant_speed"]), UnknownNameError, "constant"),
         (lambda out: gw.run_drive(out=out, predictors=[]), ConfigError, "predictors"),
-        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "not a trajectory predictor"),
+        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "not a predictor"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], planner=3), UsageError, "not a planner"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], max_case=3), ConfigError, "did you mean 'max_cases'"),
         (lambda out: gw.find_failures(out, planner="idm", budgets=3), ConfigError, "did you mean 'budget'"),
