@@ -28,6 +28,7 @@ REQUIRED = {
     "threadpoolctl": "threadpoolctl",
     "filelock": "filelock",
     "psutil": "psutil",
+    "jinja2": "jinja2",
 }
 """Import name to distribution of the small install."""
 

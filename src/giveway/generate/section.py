@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,11 @@ import polars as pl
 
 from giveway.core.checked import Expect, read_sealed
 from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UsageError
-from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Status
-from giveway.generate.campaign.kept import result_from, stored_campaigns, stored_failures
+from giveway.generate.campaign.kept import stored_campaigns, stored_failures
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
-from giveway.generate.export.frames import tracks_of
 from giveway.generate.pages import (
     MEASURES,
     WATCH,
@@ -26,8 +23,8 @@ from giveway.generate.pages import (
     generated_blocks,
     generated_facts,
     pages_document,
+    test_of,
 )
-from giveway.generate.roads import make_road
 from giveway.generate.summary import CampaignSummary, recorded_reference, summarize
 from giveway.reports.browsing import KEY_DIGITS
 from giveway.reports.cells import Overview
@@ -119,11 +116,11 @@ class CampaignSection(Section):
 
     def replay(self, results: Results, key: str) -> Mapping[str, Any]:
         """One test: the ego, the car it met, and how it ended."""
-        return failure_document(_test(results, key))
+        return failure_document(test_of(results, key))
 
     def _gallery(self, results: Results, keys: Sequence[str]) -> Page:
         """Failures to watch one below the other."""
-        tests = {f"replays/{key[:KEY_DIGITS]}.js": _test(results, key) for key in keys}
+        tests = {f"replays/{key[:KEY_DIGITS]}.js": test_of(results, key) for key in keys}
         blocks = tuple(failure_block(test, file) for file, test in tests.items())
         return Page(file="gallery.html", title="Failures to watch", lead=WATCH, blocks=blocks)
 
@@ -300,22 +297,6 @@ def _failures(results: Results, filters: Mapping[str, Any], *, everything: bool)
     frame = pl.DataFrame(rows, infer_schema_length=None)
     renamed = {("number" if name == "test" else name): v for name, v in filters.items()}
     return [found[name][0] for name in selected(frame, renamed)["id"]]
-
-
-def _test(results: Results, key: str) -> Failure:
-    """One test of a store."""
-    record = results.store.read_record(key)
-    frame = results.store.read_samples(key)
-    if frame is None:
-        raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
-    result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
-    tracks = tracks_of(frame)
-    return Failure(id=f"test {result.number}", result=result, tracks=tracks, road=_road(road), site=road)
-
-
-@lru_cache(maxsize=4)
-def _road(name: str) -> LaneMap:
-    return make_road(name).map()
 
 
 def _formatted(number: float, form: str) -> Entry:
