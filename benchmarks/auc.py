@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from giveway.metrics.ranking import mann_whitney
+from giveway.stats.mann_whitney import mann_whitney
 
 
 def best_cpu_s(function: Callable[[], object], repeats: int = 9) -> float:

@@ -14,7 +14,7 @@ import time
 
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, drive_cases
-from giveway.drive.scoring import score_log
+from giveway.metrics import measure_log
 from giveway.predictors import make_predictor
 
 
@@ -29,7 +29,7 @@ def main() -> None:
         driven = time.perf_counter() - wall, time.process_time() - spent
         for drive in drives:
             assert isinstance(drive, Drive)
-            score_log(drive.log)
+            measure_log(drive.log)
         walls.append((driven[0], time.perf_counter() - wall))
         cpu.append((driven[1], time.process_time() - spent))
     by_count = {}

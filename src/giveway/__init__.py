@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from giveway.components import register
+    from giveway.core.case import Case
     from giveway.core.errors import GivewayError
     from giveway.core.lanes import LaneMap
+    from giveway.core.log import DriveLog
     from giveway.core.predictions import Prediction
     from giveway.core.samples import GapSamples
     from giveway.core.scene import Scene
@@ -38,14 +40,13 @@ if TYPE_CHECKING:
     from giveway.gaps.run import extract_gaps, run_gaps
     from giveway.generate.run import find_failures
     from giveway.generate.train import train_traffic
+    from giveway.metrics.metric import metric
     from giveway.planning.base import Planner
     from giveway.predictors.base import Predictor
     from giveway.reports.find import cite, report
     from giveway.reports.results import Results
     from giveway.serve.web.calls import analyze_study, create_study, serve_study
     from giveway.sim.case_sets import CaseSet
-    from giveway.sim.cases import Case
-    from giveway.sim.logs import DriveLog
     from giveway.stats.agreement_of import agreement
     from giveway.synth.opening import synthesize
 
@@ -78,6 +79,7 @@ __all__ = [
     "datasets",
     "extract_gaps",
     "find_failures",
+    "metric",
     "open_dataset",
     "register",
     "report",
@@ -102,14 +104,15 @@ _HOMES = {
     "gaps.run": ("extract_gaps", "run_gaps"),
     "generate.run": ("find_failures",),
     "generate.train": ("train_traffic",),
+    "metrics.metric": ("metric",),
     "planning.base": ("Planner",),
     "predictors.base": ("Predictor",),
     "reports.find": ("cite", "report"),
     "reports.results": ("Results",),
     "experiments.engines": ("DaskEngine", "LocalEngine"),
     "sim.case_sets": ("CaseSet",),
-    "sim.cases": ("Case",),
-    "sim.logs": ("DriveLog",),
+    "core.case": ("Case",),
+    "core.log": ("DriveLog",),
     "stats.agreement_of": ("agreement",),
     "serve.web.calls": ("analyze_study", "create_study", "serve_study"),
 }

@@ -19,7 +19,6 @@ from giveway.predictors import PREDICTORS, make_predictor
 FILE = '''
 import numpy as np
 import giveway as gw
-from giveway.metrics.metric import score_metric
 
 class Still(gw.Predictor, name="still_of_a_file"):
     def predict(self, inputs, rng):
@@ -32,8 +31,8 @@ class Parked(gw.Planner, name="parked_of_a_file"):
 class Helper(gw.Predictor):
     """Has no name, so it is not registered."""
 
-@score_metric(name="half_of_a_file", title="half", formula="1/2", unit="", better="higher", range=(0.0, 1.0),
-              version=1, reference="none")
+@gw.metric(name="half_of_a_file", title="half", formula="1/2", unit="", better="higher", range=(0.0, 1.0),
+           of="gaps", needs="probability", decomposes=False, version=1, reference="none")
 def half(accepted, p):
     return 0.5
 

@@ -14,14 +14,14 @@ from giveway.study.rehearsal import rehearse
 @pytest.fixture(scope="module")
 def rated(tmp_path_factory: pytest.TempPathFactory, drives: gw.Results) -> gw.Results:
     folder = tmp_path_factory.mktemp("study")
-    study = gw.create_study(folder / "form", clips=drives.place / "logs", num_clips=6, seconds=4.0, title="Mine")
+    study = gw.create_study(folder / "form", clips=drives.place, num_clips=6, seconds=4.0, title="Mine")
     assert study.design.title == "Mine"
     rehearse(folder / "form", folder / "rehearsal", num_raters=5)
     return gw.analyze_study(folder / "rehearsal", draws=200)
 
 
 def test_a_study_without_answers_shows_itself_all_the_same(tmp_path: Path, drives: gw.Results) -> None:
-    study = gw.create_study(tmp_path / "form", clips=drives.place / "logs", num_clips=6, seconds=4.0)
+    study = gw.create_study(tmp_path / "form", clips=drives.place, num_clips=6, seconds=4.0)
     results = gw.analyze_study(study)
     assert repr(results).startswith("Results(study, 0 of 0 done")
     assert "there are no answers yet" in results._repr_html_()

@@ -6,20 +6,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from giveway.core.case import Car, Role
 from giveway.core.errors import DataError, UsageError
 from giveway.core.predictions import Trajectories
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
-from giveway.drive.results import compare, open_against_closed_loop, summarize
 from giveway.drive.scenes import GivenScenes, RecordedScenes
-from giveway.drive.scoring import challenge_inputs, failed_inputs, score_log
-from giveway.metrics.driving_challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, challenge_score, challenge_terms
+from giveway.drive.summary import compare, open_against_closed_loop, summarize
+from giveway.metrics import measure_log
+from giveway.metrics.challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, challenge_terms, failed_terms
+from giveway.metrics.challenge_logs import challenge_inputs, terms_of
+from giveway.metrics.challenge_score import challenge_score
+from giveway.metrics.courtesy import courtesy_of
 from giveway.planning import make_planner
 from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
 from giveway.planning.protocol import Plan
 from giveway.predictors import make_predictor
 from giveway.predictors.protocol import PredictorInfo
-from giveway.sim.cases import Car, Role
 from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 from giveway.testing.planners import situations
@@ -61,8 +64,7 @@ def test_full_replay_reproduces_the_recording_and_every_difference_is_zero(bundl
     for log in logs:
         np.testing.assert_allclose(log.tracks.xy, log.recorded.xy, rtol=0, atol=1e-9)
         np.testing.assert_array_equal(log.tracks.observed, log.recorded.observed)
-        score = score_log(log)
-        assert all((c.jerk_mps3, c.delay_s, c.imposed_decel_mps2) == (0.0, 0.0, 0.0) for c in score.courtesy)
+        assert all((c.jerk_mps3, c.delay_s, c.imposed_decel_mps2) == (0.0, 0.0, 0.0) for c in courtesy_of(log))
     score = challenge_score([challenge_terms(challenge_inputs(log)) for log in logs])
     assert (score.s_eff, score.n_col, score.n_col_any_pair) == (1.0, 0, 0)
     human = challenge_score([challenge_terms(challenge_inputs(humans(log))) for log in logs])
@@ -93,7 +95,7 @@ def test_the_evaluator_counts_collisions_of_driven_and_predicted_cars_only(other
 def test_the_oracle_drives_better_than_echo_on_the_bundled_set(bundled):
     cases, source = bundled
     scored = {
-        name: summarize(name, [challenge_inputs(log) for log in logs_of(cases, source, name)], DEFAULT)
+        name: summarize(name, [terms_of(log)["challenge"] for log in logs_of(cases, source, name)], DEFAULT)
         for name in ("oracle", "echo")
     }
     difference = compare(scored["oracle"], scored["echo"])["score"]
@@ -245,7 +247,7 @@ def test_a_case_whose_recording_changed_fails_and_the_others_go_on():
     assert isinstance(results[1], Drive)
     score = challenge_score(
         [
-            challenge_terms(failed_inputs(cases[0].id, results[0].reason)),
+            failed_terms(cases[0].id, results[0].reason),
             challenge_terms(challenge_inputs(results[1].log)),
         ]
     )
@@ -259,19 +261,24 @@ def test_cases_without_recordings_say_what_to_do(tmp_path):
         GivenScenes({}).scene_of(crossing_case())
 
 
-def test_runs_over_other_cases_cannot_be_compared(bundled):
+def two_of(scored):
+    return replace(scored, terms=scored.terms[:3])
+
+
+def test_runs_over_other_cases_are_compared_over_the_shared_ones(bundled):
     logs = logs_of(bundled[0][:4], bundled[1], "echo")
-    one, two = (summarize("x", [challenge_inputs(log) for log in part], DEFAULT) for part in (logs, logs[:3]))
-    with pytest.raises(UsageError, match="same cases"):
-        compare(one, two)
+    one, two = (summarize("x", [terms_of(log)["challenge"] for log in part], DEFAULT) for part in (logs, logs[:3]))
+    assert compare(one, two) == compare(two_of(one), two)
+    with pytest.raises(UsageError, match="at least two cases"):
+        compare(one, summarize("y", [replace(t, case_id=f"other {t.case_id}") for t in one.terms], DEFAULT))
 
 
 def test_rank_agreement_needs_three_predictors(bundled):
     scored = []
     for name in ("echo", "constant_velocity", "constant_turn_rate"):
         logs = logs_of(bundled[0][:4], bundled[1], name)
-        scores = [score_log(log) for log in logs]
-        scored.append(summarize(name, [s.challenge for s in scores], DEFAULT, more=[s.measurements() for s in scores]))
+        more = [{name: value.value for name, value in measure_log(log).items()} for log in logs]
+        scored.append(summarize(name, [terms_of(log)["challenge"] for log in logs], DEFAULT, more=more))
     assert scored[0].means["ade_m"] > scored[1].means["ade_m"]
     assert open_against_closed_loop(scored[:2]) is None
     assert open_against_closed_loop(scored) is not None

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from giveway.cli.main import run
+from giveway.core.case import Car, Role, Start
 from giveway.core.errors import DataError
 from giveway.sim.case_files import read_cases
-from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare
 from giveway.synth.protocol import synthesize
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -74,7 +74,7 @@ def test_a_row_over_fewer_cases_says_so_in_text_and_json(capsys, partly):
 def test_score_and_report_say_it_as_well(capsys, partly, tmp_path):
     call(capsys, *partly, code=1)
     store = partly[-1]
-    assert "constant_velocity: 5 of 6 cases, 1 failed" in call(capsys, "drive", "score", store, code=0).out
+    assert "constant velocity: 5 of 6 cases, 1 failed" in call(capsys, "drive", "score", store, code=0).out
     call(capsys, "report", store, "--out", str(tmp_path / "site"), code=0)
     pages = [path.read_text() for path in (tmp_path / "site").rglob("*.html")]
     assert any("5 of 6 cases, 1 failed" in page for page in pages)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from giveway.core.case import Role
 from giveway.core.errors import UnknownNameError
 from giveway.drive.bundled import bundled_set
 from giveway.drive.bundled_roads import ROADS
@@ -15,7 +16,6 @@ from giveway.drive.mining import MiningRules, mine_scene, who_yields
 from giveway.drive.rings import ring_lanes
 from giveway.drive.scenes import GivenScenes
 from giveway.predictors import make_predictor
-from giveway.sim.cases import Role
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 
 EGO = DrivenCar(id="1", points=((930, 1000), (1080, 1000)), speed_mps=8.0)

@@ -10,7 +10,8 @@ from giveway.data import DATASETS
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.mining import MiningRules, mine_scene
 from giveway.drive.scenes import RecordedScenes
-from giveway.drive.scoring import score_log
+from giveway.metrics.courtesy import courtesy_of
+from giveway.metrics.gated import gated_of
 from giveway.predictors import make_predictor
 
 pytestmark = pytest.mark.data
@@ -51,9 +52,8 @@ def test_replaying_everybody_gives_the_recording_back(mined):
         np.testing.assert_allclose(log.tracks.xy, log.recorded.xy, rtol=0, atol=1e-9)
         np.testing.assert_array_equal(log.tracks.observed, log.recorded.observed)
         assert not [c for c in log.collisions if not c.at_spawn]
-        score = score_log(log)
-        assert all((c.jerk_mps3, c.delay_s, c.imposed_decel_mps2) == (0.0, 0.0, 0.0) for c in score.courtesy)
-        assert score.gated.terms["progress"] == pytest.approx(1.0)
+        assert all((c.jerk_mps3, c.delay_s, c.imposed_decel_mps2) == (0.0, 0.0, 0.0) for c in courtesy_of(log))
+        assert gated_of(log).terms["progress"] == pytest.approx(1.0)
 
 
 def test_every_mined_case_can_be_driven(mined):

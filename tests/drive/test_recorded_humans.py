@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giveway.cli.main import run
+from giveway.core.case import Car, Role, Start
 from giveway.drive.driving import Drive, drive_cases, humans
 from giveway.drive.scenes import GivenScenes
-from giveway.drive.scoring import challenge_inputs, score_log
-from giveway.metrics.driving_challenge import AS_CODED, challenge_terms
+from giveway.metrics import measure_log
+from giveway.metrics.challenge import AS_CODED, challenge_terms
+from giveway.metrics.challenge_logs import challenge_inputs
 from giveway.planning import make_planner
 from giveway.predictors import make_predictor
 from giveway.sim.arrays import PAST, Driver
-from giveway.sim.cases import Car, Role, Start
 from giveway.sim.prepare import prepare, with_drivers
 from giveway.sim.simulation import Simulation
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -175,11 +176,11 @@ def test_differences_to_the_recording_are_not_taken_from_another_start(moved_cas
     case, source = moved_case
     (drive,) = drive_cases([case], source, predictor=make_predictor("constant_velocity"))
     assert isinstance(drive, Drive)
-    found = score_log(drive.log).measurements()
-    assert all(math.isnan(found[name]) for name in ("realism", "courtesy_jerk", "courtesy_delay_s"))
+    found = measure_log(drive.log)
+    assert all(math.isnan(found[name].value) for name in ("realism", "courtesy_jerk", "courtesy_delay_s"))
     (plain,) = drive_cases([crossing_case()], source, predictor=make_predictor("constant_velocity"))
     assert isinstance(plain, Drive)
-    assert not math.isnan(score_log(plain.log).measurements()["realism"])
+    assert not math.isnan(measure_log(plain.log)["realism"].value)
 
 
 def test_recorded_cars_that_touch_count_as_a_collision_of_the_humans():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutations import BYTES, DOCUMENT, TABLE, TEXT, Mutation
+from giveway.core.case import Car, Case, Conflict, Role, Start
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.convert import convert
@@ -19,7 +20,6 @@ from giveway.experiments.cluster import read_cluster
 from giveway.gaps.spec import read_spec
 from giveway.roads.lanelet2 import read_lanelet2
 from giveway.sim.case_files import read_cases, write_cases
-from giveway.sim.cases import Car, Case, Conflict, Role, Start
 from giveway.study.design import read_design
 from giveway.study.manifest import read_manifest
 from giveway.study.texts import load_texts

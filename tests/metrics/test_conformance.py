@@ -7,7 +7,8 @@ from giveway.core.errors import UnknownNameError
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
 from giveway.metrics import METRICS, profile_metric
-from giveway.metrics.metric import probability_of, sample_metric
+from giveway.metrics.metric import metric as make_metric
+from giveway.metrics.predictions import probability_of
 from giveway.testing.metrics import check_metric
 
 
@@ -19,7 +20,9 @@ def test_every_registered_metric_keeps_its_promises(name: str) -> None:
 
 
 def test_the_check_notices_a_metric_that_depends_on_the_order_of_samples() -> None:
-    @sample_metric(
+    @make_metric(
+        of="gaps",
+        items="samples",
         name="broken",
         title="Broken",
         formula="p, but the first sample counts double",

@@ -35,9 +35,9 @@ def test_a_three_four_five_triangle_is_five_meters_off() -> None:
 def test_samples_without_observed_step_are_left_out_and_not_counted() -> None:
     truth = truth_of([(0, 0)], [])
     value = METRICS.get("ade")(truth, Trajectories(xy=np.ones((2, 4, 3, 2)), dt_s=0.2))
-    assert value.num_samples == 1
+    assert value.num_items == 1
     assert value.value == pytest.approx(math.sqrt(2))
-    assert value.per_sample is not None and math.isnan(value.per_sample[1])
+    assert value.per_item is not None and math.isnan(value.per_item[1])
 
 
 def test_steps_after_the_observed_ones_do_not_count(rng: np.random.Generator) -> None:
@@ -47,7 +47,7 @@ def test_steps_after_the_observed_ones_do_not_count(rng: np.random.Generator) ->
     forged = np.where(after, np.nan, xy)
     for name in ("ade", "ade_05", "fde", "fde_05"):
         there, here = (METRICS.get(name)(truth, Trajectories(xy=p, dt_s=0.2)) for p in (xy, forged))
-        np.testing.assert_array_equal(there.per_sample, here.per_sample)
+        np.testing.assert_array_equal(there.per_item, here.per_item)
 
 
 def test_displacements_equal_the_plain_loop(rng: np.random.Generator) -> None:

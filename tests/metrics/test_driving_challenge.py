@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import UnknownNameError
-from giveway.metrics.driving_challenge import (
+from giveway.metrics.challenge import (
     AS_CODED,
     AS_DOCUMENTED,
     DEFAULT,
     ChallengeInputs,
-    SpeedRecord,
-    challenge_score,
     challenge_terms,
-    jerk_of_speed,
-    rms_jerk,
-    rms_shortfall,
     rules_called,
 )
+from giveway.metrics.challenge_score import challenge_score
+from giveway.metrics.speeds import SpeedRecord, jerk_of_speed, rms_jerk, rms_shortfall
 
 EXAMPLE = np.array([5.0, 5.0, 5.1, 5.3, 5.3])
 
@@ -171,5 +168,6 @@ def test_score_is_ten_times_efficiency_minus_the_costs():
 
 
 def test_an_unknown_variant_names_the_known_ones():
-    with pytest.raises(UnknownNameError, match="as_coded"):
-        rules_called("as_code")
+    with pytest.raises(UnknownNameError, match="challenge_coded"):
+        rules_called("challenge_code")
+    assert rules_called("as_coded") is AS_CODED

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.metrics.driving_comfort import comfort, smoothed, smoothed_rms_jerk
-from giveway.metrics.driving_courtesy import courtesy_cost
-from giveway.metrics.driving_gated import drove_backward, gated_score, progress_ratio, speed_limit_term
-from giveway.metrics.driving_open_loop import displacement_errors
-from giveway.metrics.driving_realism import FEATURES, features_of, likelihood, realism
-from giveway.metrics.driving_safety import closeness
+from giveway.metrics.comfort import comfort, smoothed, smoothed_rms_jerk
+from giveway.metrics.courtesy import courtesy_cost
+from giveway.metrics.gated import drove_backward, gated_score, progress_ratio, speed_limit_term
+from giveway.metrics.prediction_errors import displacement_errors
+from giveway.metrics.realism import FEATURES, features_of, likelihood, realism
+from giveway.metrics.safety import closeness
 from giveway.testing.drive_scenes import DrivenCar, scene_of
 
 EAST = ((900.0, 1000.0), (1200.0, 1000.0))

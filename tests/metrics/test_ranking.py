@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from giveway.metrics.ranking import auc, auc_paper, mann_whitney
+from giveway.metrics.ranking import auc, auc_paper
+from giveway.stats.mann_whitney import mann_whitney
 
 AUC, PAPER = auc.score, auc_paper.score
 assert AUC is not None and PAPER is not None

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from giveway.core.case import Role
 from giveway.core.errors import UsageError
 from giveway.core.predictions import Prediction, Trajectories
 from giveway.drive.driving import Drive, drive_cases
@@ -16,7 +17,6 @@ from giveway.predictors.base import Predictor
 from giveway.predictors.constant_motion import CONSTANT_VELOCITY, continued
 from giveway.predictors.gap_view import motion_inputs_of
 from giveway.predictors.views import as_gap, as_motion
-from giveway.sim.cases import Role
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
 from giveway.testing.crossing import crossing_samples

@@ -12,7 +12,7 @@ import pytest
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.experiments import Cell, CellResult, Measurement, Store
 from giveway.gaps.compare import compare_models, render_comparison
-from giveway.metrics.ranking import mann_whitney
+from giveway.stats.mann_whitney import mann_whitney
 
 NUM_SPLITS = 6
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from giveway.core.case import Car, Role, Start
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.sim.case_files import natural_key, read_cases, write_cases
-from giveway.sim.cases import Car, Role, Start
 from giveway.sim.challenge_cases import read_challenge_case
 from giveway.testing.drive_scenes import crossing_case
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from giveway.core.log import Region
 from giveway.roads.queries import prepare
-from giveway.sim.collisions import Region, find_collisions
+from giveway.sim.collisions import find_collisions
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, FileFormatError
-from giveway.metrics.driving_challenge import AS_CODED, challenge_score, challenge_terms
+from giveway.metrics.challenge import AS_CODED, challenge_terms
+from giveway.metrics.challenge_score import challenge_score
 from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_case, read_legacy_run
 
 CONFIG = """Map:DR_X

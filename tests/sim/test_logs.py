@@ -32,7 +32,7 @@ def test_a_log_is_no_log_while_it_is_written_again(tmp_path, log, monkeypatch):
         raise OSError("no space left on device")
 
     write_log(tmp_path / "a", log)
-    monkeypatch.setattr("giveway.sim.log_files.write_document", full)
+    monkeypatch.setattr("giveway.sim.log_files.write_bytes", full)
     with pytest.raises(OSError, match="no space"):
         write_log(tmp_path / "a", replace(log, predictions=None))
     assert logs_below(tmp_path) == []

@@ -195,25 +195,19 @@ def test_folders_without_recordings_are_refused(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def drive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two bundled cases driven with two predictors."""
-    from giveway.drive.bundled import bundled_set
-    from giveway.drive.runs import run_predictor
-    from giveway.planning import make_planner
-    from giveway.predictors import make_predictor
+    from giveway.drive.run import run_drive
 
     out = tmp_path_factory.mktemp("drive") / "run"
-    cases, source = bundled_set()
-    for name in ("echo", "constant_velocity"):
-        run_predictor(cases[:2], source, predictor=make_predictor(name), planner=make_planner("idm"), out=out)
+    run_drive(out=out, predictors=["echo", "constant_velocity"], planner="idm", max_cases=2)
     return out
 
 
 def test_drive_logs_become_conditions_beside_the_recorded_drivers(drive_run: Path) -> None:
     from giveway.drive.roads import road_of
 
-    for folder in (drive_run, drive_run / "logs"):
-        sources = find_sources(folder, road_of=lambda case: road_of(case, None))
-        assert [s.condition for s in sources] == ["synthetic", "constant_velocity", "echo"]
-        assert [len(s.readers) for s in sources] == [2, 2, 2]
+    sources = find_sources(drive_run, road_of=lambda case: road_of(case, None))
+    assert [s.condition for s in sources] == ["synthetic", "constant_velocity", "echo"]
+    assert [len(s.readers) for s in sources] == [2, 2, 2]
     recorded, simulated = (next(s.scenes(np.random.default_rng(0))) for s in sources[:2])
     assert recorded.road is not None
     assert recorded.attributes["situation"] == simulated.attributes["situation"]
@@ -224,8 +218,8 @@ def test_drive_logs_become_conditions_beside_the_recorded_drivers(drive_run: Pat
 
 def test_logs_may_stand_beside_recordings(drive_run: Path, tmp_path: Path) -> None:
     write_interaction(tmp_path / "recorded" / "DR_A", 3.0)
-    (tmp_path / "ours").symlink_to(drive_run / "logs" / "echo")
-    assert [(s.condition, len(s.readers)) for s in find_sources(tmp_path)] == [("recorded", 1), ("ours", 2)]
+    (tmp_path / "ours").symlink_to(drive_run)
+    assert [(s.condition, len(s.readers)) for s in find_sources(tmp_path)] == [("recorded", 1), ("ours", 4)]
 
 
 def test_window_of_a_log_is_placed_around_the_nearest_approach() -> None:

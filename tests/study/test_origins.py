@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giveway.cli.main import run
+from giveway.core.case import Role
 from giveway.core.errors import DataError
 from giveway.core.origins import Origin, RowOrigin, banner
 from giveway.data import DATASETS
-from giveway.sim.cases import Role
 from giveway.sim.log_files import logs_below, read_log, write_log
 from giveway.study.design import read_design
 from giveway.study.manifest import Clip, read_manifest

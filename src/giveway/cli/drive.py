@@ -15,7 +15,7 @@ from giveway.cli.output import print_json
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.sim.cases import Case
+    from giveway.core.case import Case
 
 app = typer.Typer(
     help="Does a better prediction make a better drive?",
@@ -46,9 +46,7 @@ def run(
         "default", "--planner", help="default, idm, constant_speed, replay, or package.module:Class."
     ),
     checkpoint: Path | None = typer.Option(None, "--checkpoint", help="For predictors that were trained."),
-    metric: str = typer.Option(
-        "default", "--metric", help="Variant of the challenge metric: default, as_coded, as_documented."
-    ),
+    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
     limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     workers: int | None = typer.Option(
@@ -66,7 +64,7 @@ def run(
 ) -> None:
     """Drive every case with every predictor and print the scores next to those of the recorded drivers."""
     from giveway.drive.run import DriveSpec, drive_all, planned
-    from giveway.drive.section import leaderboard
+    from giveway.drive.section import leaderboard, summary_of
     from giveway.experiments import default_progress
     from giveway.experiments.specs import validated
 
@@ -98,13 +96,14 @@ def run(
         memory_limit_mb=memory_limit,
     )
     is_local = executor.name == "local" and time_limit is None and memory_limit is None and max_hours is None
-    runs, document = drive_all(plan, out, None if is_local else executor, default_progress())
-    failed = any(run.failed for run in runs)
+    summary = drive_all(plan, out, None if is_local else executor, default_progress())
+    document = summary_of(out, metric)
+    failed = summary.failed > 0
     if as_json:
         print_json({"ok": not failed, **document})
     else:
         typer.echo(leaderboard(document).text(), nl=False)
-        typer.echo(f"logs and results in {out}; watch one: giveway drive replay {out}/logs --case {plan.cases[0].id}")
+        typer.echo(f"logs and results in {out}; watch one: giveway drive replay {out} --case {plan.cases[0].id}")
     if failed:
         raise typer.Exit(1)
 

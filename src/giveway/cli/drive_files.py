@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from giveway.core.origins import banner
 from giveway.drive.roads import road_of
 
 if TYPE_CHECKING:
-    from giveway.sim.cases import Case
+    from giveway.core.case import Case
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 
@@ -24,36 +23,18 @@ AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 def score(
     folder: Path = typer.Argument(..., help="Run folder of giveway drive run, or a published run of the challenge."),
     form: str = typer.Option("native", "--format", help="native, or legacy for the challenge's text logs."),
-    metric: str = typer.Option("default", "--metric", help="default, as_coded or as_documented."),
+    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
     seed: int = typer.Option(0, "--seed", help="Of the resampling."),
     as_json: bool = AS_JSON,
 ) -> None:
     """Score logs again, without driving."""
-    from giveway.drive.results import as_json as plain
-    from giveway.drive.results import summarize
-    from giveway.drive.stored import stored_runs
-    from giveway.metrics.driving_challenge import rules_called
-    from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_run
+    from giveway.drive.document import scored_again, scored_legacy
+    from giveway.metrics.challenge import rules_called
 
-    rules = rules_called(metric)
-    results: list[dict[str, Any]]
-    if form == "legacy":
-        inputs = [challenge_inputs_of_legacy(log) for log in read_legacy_run(folder)]
-        results = [plain(summarize(folder.name, inputs, rules, seed=seed))]
-    elif form == "native":
-        runs = stored_runs(folder)
-        if not runs:
-            raise EmptySelectionError("no drive logs below this folder", where=folder, hint="or try --format legacy")
-        results = [
-            {
-                **plain(summarize(run.name, run.inputs, rules, more=run.more, seed=seed)),
-                "run": asdict(run.identity),
-                "origin": list(run.origins),
-            }
-            for run in runs
-        ]
-    else:
+    forms = {"native": scored_again, "legacy": scored_legacy}
+    if form not in forms:
         raise UsageError("unknown log format", where="--format", found=form, hint="native or legacy")
+    results = forms[form](folder, rules_called(metric), seed=seed)
     if as_json:
         print_json(results[0] if len(results) == 1 else {"predictors": results})
         return
@@ -81,22 +62,10 @@ def replay(
     as_json: bool = AS_JSON,
 ) -> None:
     """Make a page or a film of one drive."""
+    from giveway.drive.logs import find_log
     from giveway.drive.replay import write_film, write_replay_page
-    from giveway.sim.log_files import logs_below, read_log
 
-    found = [f for f in logs_below(folder) if case is None or f.name == case or f.name.rpartition("-")[0] == case]
-    found = [f for f in found if predictor is None or f.parent.name == predictor]
-    if not found:
-        wanted = " and ".join(
-            f"{what} {name}" for what, name in (("case", case), ("predictor", predictor)) if name is not None
-        )
-        raise EmptySelectionError(
-            "no such log",
-            where=folder,
-            found=f"{len(logs_below(folder))} logs" + (f", none of {wanted}" if wanted else ""),
-            hint="the folder given to giveway drive run as --out",
-        )
-    log = read_log(found[0])
+    log = find_log(folder, case=case, predictor=predictor)
     target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
     road = road_of(log.case, data)
     if target.suffix == ".mp4":

@@ -36,7 +36,7 @@ def serve(
     once: bool = typer.Option(False, "--once", help="End after one session; without, the next client may connect."),
     name: str = typer.Option("grpc", "--name", help="How results call the predictor."),
     planner: str = typer.Option("default", "--planner", help="default, idm, constant_speed, replay, or module:Class."),
-    metric: str = typer.Option("default", "--metric", help="default, as_coded, as_documented."),
+    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
     limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     check: str | None = typer.Option(
@@ -62,7 +62,7 @@ def serve(
         return
     from giveway.drive.case_sets import open_cases
     from giveway.experiments import default_progress
-    from giveway.metrics.driving_challenge import rules_called
+    from giveway.metrics.challenge import rules_called
     from giveway.planning import make_planner
     from giveway.serve.rpc.server import ServerOptions
     from giveway.serve.rpc.sessions import SessionOptions, SessionServer

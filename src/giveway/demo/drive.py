@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from giveway.core.log import DriveLog
 from giveway.demo.chapter import Chapter, Section
-from giveway.drive.bundled import bundled_set
-from giveway.drive.case_sets import open_cases
 from giveway.drive.replay import write_replay_page
-from giveway.drive.runs import run_predictor, write_summary
-from giveway.metrics.driving_challenge import rules_called
-from giveway.planning import make_planner
-from giveway.predictors import make_predictor
-from giveway.sim.log_files import logs_below, read_log
+from giveway.drive.roads import road_of
+from giveway.drive.run import run_drive
+from giveway.drive.section import summary_of
 
 PREDICTORS = ("echo", "constant_velocity", "oracle")
 SHOWN_CASES = ("merge-00", "roundabout-00", "junction-00")
@@ -22,33 +19,26 @@ COLUMNS = ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score")
 
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / "drive" / "results"
-    cases, source = open_cases(None, None, None)
-    planner, rules = make_planner("default"), rules_called("default")
-    runs = [
-        run_predictor(
-            cases, source, predictor=make_predictor(name, None), planner=planner, out=folder, rules=rules, seed=seed
-        )
-        for name in PREDICTORS
-    ]
-    document: dict[str, Any] = write_summary(folder, runs, planner)
+    results = run_drive(out=folder, predictors=PREDICTORS, seed=seed)
+    document: dict[str, Any] = summary_of(results.store)
     rows = [("predictor", *COLUMNS)]
     rows += [
         (row["name"], *(_number(row[column]) for column in COLUMNS))
         for row in (*document["predictors"], document["humans"])
     ]
     links: list[tuple[str, Path]] = []
-    for file in logs_below(folder / "logs"):
-        log = read_log(file)
-        if log.case.id not in SHOWN_CASES:
-            continue
-        page = Path("drive") / f"{log.case.id}-{file.parent.name}.html"
-        write_replay_page(root / page, log, bundled_set()[1].scene_of(log.case).road)
-        links.append((f"{log.case.id}, {file.parent.name}", page))
+    for case in SHOWN_CASES:
+        for predictor in PREDICTORS:
+            log = results.log(case=case, predictor=predictor)
+            assert isinstance(log, DriveLog)
+            page = Path("drive") / f"{case}-{predictor}.html"
+            write_replay_page(root / page, log, road_of(log.case, None))
+            links.append((f"{case}, {predictor}", page))
     return (
         Section(
             heading="Does a better prediction make a better drive?",
-            text=f"{len(cases)} synthetic cases, {document['note']}. The oracle knows the true future, echo expects "
-            "everybody to stop at once.",
+            text=f"{document['humans']['cases']} synthetic cases, {document['note']}. The oracle knows the future, "
+            "echo expects everybody to stop.",
             command="giveway drive run -p echo -p constant_velocity -p oracle --out results",
             table=tuple(rows),
             links=tuple(links),

@@ -1,15 +1,38 @@
-"""Opening a set of cases together with where its recordings are."""
+"""Sets of cases together with where their recordings are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from giveway.core.case import Case
 from giveway.core.errors import UsageError
+from giveway.core.scene import Scene
 from giveway.drive.bundled import bundled_set
 from giveway.drive.scenes import RecordedScenes, SceneSource
 from giveway.sim.case_files import read_cases
-from giveway.sim.cases import Case
+
+BUNDLED = "bundled"
+"""Dataset of the cases that come with the package."""
+
+
+class CaseScenes:
+    """Scenes of cases from any dataset: the bundled ones, and recordings below the data root of their dataset.
+
+    Args:
+        roots: dataset to data root.
+    """
+
+    def __init__(self, roots: Mapping[str, Path]) -> None:
+        self._roots = roots
+        self._sources: dict[str, SceneSource] = {}
+
+    def scene_of(self, case: Case) -> Scene:
+        """The recording of a case; a :class:`~giveway.core.errors.GivewayError` if it is not there."""
+        if case.dataset not in self._sources:
+            found = bundled_set()[1] if case.dataset == BUNDLED else RecordedScenes(self._roots.get(case.dataset))
+            self._sources[case.dataset] = found
+        return self._sources[case.dataset].scene_of(case)
 
 
 def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -> tuple[Sequence[Case], SceneSource]:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from giveway import __version__
+from giveway.core.case import Case
 from giveway.core.errors import GivewayError
+from giveway.core.log import DriveLog, last_known
 from giveway.drive.scenes import SceneSource, prepared_roads
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
 from giveway.planning.protocol import Planner
@@ -18,9 +20,7 @@ from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
 from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import Driver
-from giveway.sim.cases import Case
 from giveway.sim.collisions import find_collisions
-from giveway.sim.logs import DriveLog, last_known
 from giveway.sim.prepare import PreparedCase, prepare, with_drivers
 from giveway.sim.recording import PredictionLog, drive_logs
 from giveway.sim.simulation import Simulation

@@ -9,11 +9,11 @@ import numpy as np
 from markupsafe import Markup
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import Case, Role
 from giveway.core.files import write_text
 from giveway.core.scene import Scene
 from giveway.reports.content import Chart, Gallery, Page
 from giveway.reports.rendering import single_page
-from giveway.sim.cases import Case, Role
 
 SIDE_PX, HALF_M = 260, 40.0
 COLORS = {Role.EGO: "s1", Role.REACTIVE: "s0", Role.IDM: "s5", Role.REPLAY: "s6"}

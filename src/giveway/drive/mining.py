@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import DESIRED_SPEED_MPS, Car, Case, Conflict, Role
 from giveway.core.errors import UnknownNameError
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of, turn_before
 from giveway.drive.rings import with_rings
 from giveway.roads.queries import PreparedMap, prepare
-from giveway.sim.cases import DESIRED_SPEED_MPS, Car, Case, Conflict, Role
 
 KINDS = ("crossing", "merging", "entering")
 BEFORE_S, AFTER_S = 4.0, 1.5

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from giveway.core.boxes import Boxes, corners
+from giveway.core.case import TICK_S, Role
 from giveway.core.errors import MissingDependencyError
 from giveway.core.files import write_atomically, write_text
 from giveway.core.lanes import LaneMap
+from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.drive.roads import road_of
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.notebook import replay_frame
 from giveway.reports.rendering import replay_page
-from giveway.sim.cases import TICK_S, Role
-from giveway.sim.logs import DriveLog
 
 ROLE_LABELS = {Role.EGO: "ego", Role.REACTIVE: "reactive", Role.IDM: "IDM", Role.REPLAY: ""}
 COLORS = {Role.EGO: "#d55e00", Role.REACTIVE: "#0072b2", Role.IDM: "#56b4e9", Role.REPLAY: "#999999"}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from giveway.core.case import Case
     from giveway.core.lanes import LaneMap
     from giveway.drive.scenes import RecordedScenes
-    from giveway.sim.cases import Case
 
 
 def road_of(case: Case, data: Path | None) -> LaneMap | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from giveway.core.case import Case
 from giveway.core.errors import DataError, UsageError
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Recording
 from giveway.roads.queries import PreparedMap, prepare
-from giveway.sim.cases import Case
 
 
 class SceneSource(Protocol):

@@ -8,22 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UnknownNameError, UsageError
+import polars as pl
+
+from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
+from giveway.core.log import DriveLog
+from giveway.drive.document import document_of
+from giveway.drive.experiment import RECORDED
 from giveway.drive.pages import summary_blocks, summary_facts, worst_first
 from giveway.drive.replay import drive_document
-from giveway.drive.results import TERMS
 from giveway.drive.roads import road_of
-from giveway.drive.runs import SUMMARY, log_folder
-from giveway.experiments import Cell
+from giveway.drive.summary import TERMS
+from giveway.experiments import Cell, Store
+from giveway.metrics import metrics_of
 from giveway.reports.cells import Overview
 from giveway.reports.content import PageLimits, Paragraph
 from giveway.reports.difference import Difference
 from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
 from giveway.reports.table import Block, Column, Table, entry
+from giveway.sim.case_files import case_from
 from giveway.sim.case_sets import CaseSet
-from giveway.sim.log_files import logs_below, read_log
-from giveway.sim.logs import DriveLog
+from giveway.sim.log_files import read_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,37 +36,24 @@ if TYPE_CHECKING:
 
 HEADS = {"S_eff": 8, "S_jer": 8, "S_vel": 8, "S_cou": 8, "Score": 9}
 """Terms of the challenge score and the width of their columns."""
-MORE = {
-    "gated": "gated_score",
-    "fault/case": "at_fault_collisions",
-    "TTC s": "min_ttc_s",
-    "PET s": "post_encroachment_s",
-    "comfort": "comfortable",
-    "delay s": "courtesy_delay_s",
-    "realism": "realism",
-    "ADE m": "ade_m",
-}
-"""Further means over cases that are printed; all of them are in the JSON document."""
 MORE_WIDTH = 11
 CELLS = "Cases"
-SHORT_KEY = 8
-"""Digits of a cell's key at the end of the name of its log folder."""
-METRICS = {"challenge": "score"}
+SCORES = {"challenge": "score"}
 """Other names of the terms of the score."""
 
 
 class DriveSection(Section):
-    """Tables ``leaderboard`` and ``cases``, figure ``scores``."""
+    """Tables ``leaderboard``, ``cases`` and ``measures``, figure ``scores``."""
 
     kind = "drive"
     title = "Closed loop"
-    tables = ("leaderboard", "cases")
+    tables = ("leaderboard", "cases", "measures")
     figures = ("scores",)
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
-        chosen = checked_name("table", name, self.tables)
-        return with_choices(_leaderboard if chosen == "leaderboard" else cases_table, choices, results)
+        made = {"leaderboard": leaderboard_of, "cases": cases_table, "measures": measures_table}
+        return with_choices(made[checked_name("table", name, self.tables)], choices, results)
 
     def figure(self, results: Results, name: str, **choices: Any) -> Figure:
         """See :func:`scores_figure`."""
@@ -87,63 +78,54 @@ class DriveSection(Section):
                 found=", ".join(_label(cell) for cell in keys[:4]) + (" and others" if len(keys) > 4 else ""),
                 hint="give case=... and predictor=..., or first=True",
             )
-        return read_log(log_folder(results.place, keys[0]))
+        return read_log(results.store.attachments(keys[0].key))
 
     def cases(self, results: Results, **filters: Any) -> CaseSet:
         """The cases that were driven, each once."""
         found = {cell.params["case"]: cell for cell in _keys(results, filters)}
-        logs = (read_log(log_folder(results.place, cell)) for _, cell in sorted(found.items()))
-        return CaseSet(cases=tuple(log.case for log in logs))
+        driven = [case_from(cell.settings["case"], cell.label()) for _, cell in sorted(found.items())]
+        return CaseSet(cases=tuple(driven))
 
     def origin(self, results: Results) -> str:
         """Whether the reference traffic was recorded."""
         try:
-            return str(summary_of(results.place)["banner"])
-        except (EmptySelectionError, StoreError):
+            return str(summary_of(results.store)["banner"])
+        except EmptySelectionError:
             return ""
 
     def overview(self, results: Results, limits: PageLimits) -> Overview:
         """Leaderboard, open against closed loop, differences; every drive can be watched, collisions first."""
         try:
-            summary = summary_of(results.place)
+            summary = summary_of(results.store)
         except EmptySelectionError as error:
             return Overview(blocks=(Paragraph(text=f"{error.what}; {error.hint}."),), cells=CELLS)
-        logs = {log.name[-SHORT_KEY:] for log in logs_below(results.place / "logs")}
+        driven = results.frame().filter(pl.col("predictor") != RECORDED)
         return Overview(
             blocks=summary_blocks(summary),
             facts=summary_facts(summary),
             cells=CELLS,
-            replays=[key for key in worst_first(results.frame()) if key[:SHORT_KEY] in logs],
+            replays=worst_first(driven),
             order="drives, collisions first",
         )
 
     def replay(self, results: Results, key: str) -> Mapping[str, Any]:
         """One drive, with the map of its recording where that is at hand."""
-        log = read_log(log_folder(results.place, Cell.from_json(results.store.read_record(key)["cell"])))
+        log = read_log(results.store.attachments(key))
         return drive_document(log, road_of(log.case, results.options.get("data")))
 
 
-def summary_of(folder: Path) -> dict[str, Any]:
-    """The summary that the last run into a folder has written.
+def summary_of(store: Store | Path, metric: str | None = None) -> dict[str, Any]:
+    """The summary of all drives in a store, see :func:`giveway.drive.document.document_of`.
 
     Raises:
-        EmptySelectionError: no run has finished yet.
-        StoreError: it is damaged.
+        EmptySelectionError: nothing has been driven yet.
     """
-    file = folder / SUMMARY
-    if not file.is_file():
-        raise EmptySelectionError(
-            "no run into this folder has finished yet", where=folder, hint="start the same run again to go on"
-        )
-    expect = Expect(
-        error=StoreError, what="the summary of the drives", hint="start the same run again: it drives nothing"
-    )
-    return read_sealed(file, expect=expect).document
+    return document_of(store if isinstance(store, Store) else Store(store), metric)
 
 
 def leaderboard(document: Mapping[str, Any]) -> Table:
     """The table that ``giveway drive run`` prints, from its JSON document."""
-    planner, rows = document["planner"], [*document["predictors"], document["humans"]]
+    planner, rows = document["planner"], _shown(document)
     heads = {"n_col": 6, "fault": 6, **HEADS}
     width = max(len(row["name"]) for row in rows) + 2
     first = Block(
@@ -158,15 +140,19 @@ def leaderboard(document: Mapping[str, Any]) -> Table:
                 entry(row["n_col"]),
                 entry(row["n_col_at_fault"]),
                 *(entry(row[head.lower()]) for head in HEADS),
-                entry(_end(row)),
+                entry(_end(row, rows[0]["cases"])),
             )
             for row in rows
         ),
     )
+    more = [measure.info for measure in metrics_of("drive") if measure.info.heading]
     second = Block(
-        columns=(Column(head="", width=width), *(Column(head=head, width=MORE_WIDTH) for head in MORE)),
+        columns=(
+            Column(head="", width=width),
+            *(Column(head=info.heading, width=max(MORE_WIDTH, len(info.heading) + 1)) for info in more),
+        ),
         rows=tuple(
-            (entry(row["name"]), *(entry(row["means"].get(key)) for key in MORE.values()))
+            (entry(row["name"]), *(entry(row["means"].get(info.name)) for info in more))
             for row in document["predictors"]
         ),
     )
@@ -177,23 +163,32 @@ def leaderboard(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _leaderboard(results: Results) -> Table:
-    """The leaderboard of the last run, and which predictors of earlier runs it leaves out."""
-    document = summary_of(results.place)
-    made = leaderboard(document)
-    shown = {row.get("predictor") for row in document["predictors"]}
-    others = sorted({str(name) for name in DRIVE.frame(results)["predictor"].unique()} - shown)
-    if None in shown or not others:
-        return made
-    note = f"not shown: {', '.join(others)} of earlier runs; run all predictors together to compare them"
-    return replace(made, notes=(*made.notes, note))
+def leaderboard_of(results: Results, *, metric: str | None = None) -> Table:
+    """Scores of all predictors in a store beside those of the recorded drivers, and how many drives are missing."""
+    made = leaderboard(summary_of(results.store, metric))
+    missing = results.status.missing
+    note = f"{missing} drives are missing: start the same run again to go on"
+    return replace(made, notes=(*made.notes, note)) if missing else made
+
+
+def measures_table(results: Results) -> Table:
+    """The mean of every registered metric over the cases in which it is defined, one line per metric."""
+    rows = summary_of(results.store)["predictors"]
+    infos = [measure.info for measure in metrics_of("drive")]
+    lines = tuple(
+        (entry(info.title.replace("$", "")), entry(info.unit), *(entry(row["means"].get(info.name)) for row in rows))
+        for info in infos
+        if any(row["means"].get(info.name) is not None for row in rows)
+    )
+    columns = (Column(head="metric"), Column(head="unit"), *(Column(head=row["name"]) for row in rows))
+    return Table(title="All measures", blocks=(Block(columns=columns, rows=lines),))
 
 
 def cases_table(results: Results, *, predictor: str | None = None) -> Table:
     """Terms of the challenge score of every case, one block per predictor."""
     terms = ("efficiency", "jerk", "velocity", "courtesy")
-    columns = tuple(Column(head=head) for head in ("case", "collided", "at fault", *terms))
-    rows = summary_of(results.place)["predictors"]
+    columns = (Column(head="case"), Column(head="collided"), Column(head="at fault"), *map(_column, terms))
+    rows = summary_of(results.store)["predictors"]
     shown = rows if predictor is None else [_row(rows, predictor)]
     blocks = tuple(
         Block(
@@ -215,7 +210,7 @@ def cases_table(results: Results, *, predictor: str | None = None) -> Table:
 
 
 def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Difference:
-    """A minus B with a paired bootstrap interval over cases, as the last run has computed it.
+    """A minus B with a paired bootstrap interval over the cases that both have driven.
 
     Args:
         results: of a drive run.
@@ -223,8 +218,8 @@ def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Di
         b: likewise.
         metric: ``score`` (or ``challenge``), ``s_eff``, ``s_jer``, ``s_vel`` or ``s_cou``.
     """
-    term = checked_name("metric", METRICS.get(metric, metric), TERMS)
-    document = summary_of(results.place)
+    term = checked_name("metric", SCORES.get(metric, metric), TERMS)
+    document = summary_of(results.store)
     names = [_name(document, wanted) for wanted in (a, b)]
     sign, found = _pair(document, *names)
     if not found:
@@ -250,9 +245,9 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
-    term = checked_name("metric", METRICS.get(metric, metric), TERMS)
-    document = summary_of(results.place)
-    rows = [*document["predictors"], document["humans"]]
+    term = checked_name("metric", SCORES.get(metric, metric), TERMS)
+    document = summary_of(results.store)
+    rows = _shown(document)
     figure = Figure(figsize=(6.5, 1.2 + 0.4 * len(rows)), layout="constrained")
     axes: Any = figure.add_subplot()
     for place, row in enumerate(reversed(rows)):
@@ -267,11 +262,16 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
     return figure
 
 
+def _shown(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the predictors, and of the recorded drivers."""
+    return [*document["predictors"], *([] if document["humans"] is None else [document["humans"]])]
+
+
 def _keys(results: Results, filters: Mapping[str, Any]) -> list[Cell]:
     """Cells that the filters leave, in order of case and predictor."""
     frame = DRIVE.frame(results).unique(subset="key", maintain_order=True)
     left = selected(frame, {name: v for name, v in filters.items() if name != "first"})
-    ordered = left.sort("case", "predictor", "key")["key"].to_list()
+    ordered = left.sort("case", pl.col("predictor") == RECORDED, "predictor", "key")["key"].to_list()
     return [Cell.from_json(results.store.read_record(key)["cell"]) for key in ordered]
 
 
@@ -279,10 +279,15 @@ def _label(cell: Cell) -> str:
     return f"{cell.params['case']} {cell.params['predictor']}"
 
 
+def _column(head: str) -> Column:
+    return Column(head=head)
+
+
 def _name(document: Mapping[str, Any], wanted: str) -> str:
     """How the summary calls a predictor, or the recorded drivers."""
-    if wanted in ("recorded", document["humans"]["name"]):
-        return str(document["humans"]["name"])
+    humans = document["humans"]
+    if humans is not None and wanted in (RECORDED, humans["name"]):
+        return str(humans["name"])
     return str(_row(document["predictors"], wanted)["name"])
 
 
@@ -290,14 +295,14 @@ def _row(rows: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
     found = [row for row in rows if wanted in (row["name"], row.get("predictor"))]
     if not found:
         raise UnknownNameError(
-            "predictor of the last run", wanted, [row.get("predictor") or row["name"] for row in rows]
+            "predictor of these drives", wanted, [row.get("predictor") or row["name"] for row in rows]
         )
     return found[0]
 
 
 def _pair(document: Mapping[str, Any], a: str, b: str) -> tuple[int, Mapping[str, Any]]:
     """The intervals of a pair, and -1 if they are those of B minus A."""
-    humans = document["humans"]["name"]
+    humans = (document["humans"] or {}).get("name")
     against = {row["name"]: row["against_humans"] for row in document["predictors"]}
     for sign, first, second in ((1, a, b), (-1, b, a)):
         if second == humans:
@@ -307,10 +312,12 @@ def _pair(document: Mapping[str, Any], a: str, b: str) -> tuple[int, Mapping[str
     return 1, {}
 
 
-def _end(row: Mapping[str, Any]) -> str:
+def _end(row: Mapping[str, Any], cases: int) -> str:
     low, high = row["intervals"].get("score", [None, None])
     end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
-    return end + (f"  {row['coverage']}, {row['failed_are']}" if row["failed"] else "")
+    if row["failed"]:
+        return f"{end}  {row['coverage']}, {row['failed_are']}"
+    return end if row["cases"] == cases else f"{end}  {row['coverage']}"
 
 
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.case import TICK_S
 from giveway.core.errors import EmptySelectionError
 from giveway.core.histories import (
     FUTURE_STEPS,
@@ -21,11 +22,10 @@ from giveway.core.predictions import Prediction, Trajectories
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.metrics.driving_open_loop import displacement_errors
+from giveway.metrics.prediction_errors import displacement_errors
 from giveway.predictors import trainable
 from giveway.predictors.constant_motion import CONSTANT_VELOCITY
 from giveway.predictors.windows import MotionWindows, TrainingOptions
-from giveway.sim.cases import TICK_S
 from giveway.sim.prepare import resample
 
 HELD_OUT = 10

@@ -111,7 +111,7 @@ class Measurement:
         return Measurement(
             metric=value.metric,
             value=value.value,
-            num_samples=value.num_samples,
+            num_samples=value.num_items,
             metric_version=value.version,
             note=value.note,
         )

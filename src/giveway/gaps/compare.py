@@ -16,8 +16,8 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
-from giveway.experiments.index import collect
 from giveway.experiments.store import Store
+from giveway.gaps.frame import gap_frame
 from giveway.gaps.judgment import Judgment, metric_form
 from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
@@ -96,7 +96,6 @@ def compare_models(
     num_resamples: int = NUM_RESAMPLES,
     seed: int = 0,
     changes: Mapping[str, Any] | None = None,
-    frame: pl.DataFrame | None = None,
 ) -> ComparisonReport:
     """Compare two models on everything both were run on.
 
@@ -110,13 +109,12 @@ def compare_models(
         num_resamples: for the bootstrap; 0 leaves it out.
         seed: of the bootstrap.
         changes: ``ddof`` or ``critical_bound`` to judge by instead of those of the run.
-        frame: measurements of the store with the table switches of its plan; collected anew if None.
 
     Raises:
         UnknownNameError: for a model that is not in the store.
         EmptySelectionError: if they have nothing in common.
     """
-    frame = collect(store) if frame is None else frame
+    frame = gap_frame(store)
     models = order_models(str(m) for m in frame["model"].drop_nulls()) if "model" in frame.columns else []
     for name in (first, second):
         if name not in models:

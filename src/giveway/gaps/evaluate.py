@@ -174,7 +174,7 @@ def _measure(
     metrics = [METRICS.get(name) for name in cell.settings["metrics"]]
     needs = {metric.info.needs for metric in metrics}
     given = _kind(prediction)
-    forms: dict[OutputKind, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
+    forms: dict[str, Prediction] = {OutputKind.PROBABILITY: to_probability(prediction, boundary)}
     paths: dict[str, Trajectories | None] = dict.fromkeys(CLASSES)
     wants_paths = OutputKind.TRAJECTORIES in needs and given != OutputKind.TRAJECTORIES
     if wants_paths or (OutputKind.TIME in needs and given == OutputKind.PROBABILITY):
@@ -274,6 +274,6 @@ def _per_sample(
         "accepted": test.truth.accepted,
         "p": to_probability(prediction, test.inputs.boundary).p,
     }
-    columns |= {value.metric: value.per_sample for value in values if value.per_sample is not None}
+    columns |= {value.metric: value.per_item for value in values if value.per_item is not None}
     columns |= more
     return pl.DataFrame(columns)

@@ -177,7 +177,6 @@ def compare_in(
         num_resamples=draws,
         seed=seed,
         changes=changes or {},
-        frame=GAPS.frame(results),
     )
 
 

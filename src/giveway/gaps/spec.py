@@ -16,7 +16,7 @@ from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
 from giveway.gaps.recipes import is_pretrained, recipe_for
 from giveway.gaps.splits import SPLITS
-from giveway.metrics import METRICS
+from giveway.metrics import find_metric
 from giveway.predictors import needs_of
 from giveway.synth import SYNTHESIZERS
 
@@ -164,7 +164,7 @@ def _check_names(spec: RunSpec) -> None:
                 hint=f"use 1 to {limit}" if limit else "use at least 1",
             )
     for name in spec.metrics:
-        METRICS.get(name)
+        find_metric(name, "gaps")
     named = (*spec.models, spec.conditional_paths)
     require(needs_of(name for name in named if not is_pretrained(name)), purpose="a run of these models")
     shortest = min(spec.n_input)

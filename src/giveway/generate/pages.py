@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from giveway.core.errors import StoreError
 from giveway.core.files import write_text
-from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
-from giveway.generate.campaign.kept import result_from, stored_failures
 from giveway.generate.export.cases import EGO, Failure
-from giveway.generate.export.frames import tracks_of
-from giveway.generate.roads import make_road
+from giveway.generate.failures import stored_failures
 from giveway.generate.summary import CampaignSummary, Reference
 from giveway.reports.charts import SERIES, stacked_bars
 from giveway.reports.content import Block, Chart, Page, Paragraph, Replay, origin_blocks
 from giveway.reports.player.document import Event, replay_document
 from giveway.reports.rendering import single_page
-from giveway.reports.results import Results
 from giveway.reports.table import Entry, Table, entry, table_of
 
 HEADLINE = "avoidable_at_fault_rate"
@@ -213,19 +208,3 @@ def verdict_of(failure: Failure) -> str:
     if math.isfinite(result.impact_speed_mps):
         words.append(f"impact {result.impact_speed_mps:.1f} m/s")
     return "; ".join([*words, *([result.finding[:160]] if result.finding else [])])
-
-
-def test_of(results: Results, key: str) -> Failure:
-    """One test of a store."""
-    record = results.store.read_record(key)
-    frame = results.store.read_samples(key)
-    if frame is None:
-        raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
-    result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
-    tracks = tracks_of(frame)
-    return Failure(id=f"test {result.number}", result=result, tracks=tracks, road=_road(road), site=road)
-
-
-@lru_cache(maxsize=4)
-def _road(name: str) -> LaneMap:
-    return make_road(name).map()

@@ -1,42 +1,80 @@
-"""Measures of predictions: a function and a fact sheet each.
+"""Measures of predictions, drives, campaigns and clips: a function and a fact sheet each.
 
 ::
 
-    value = METRICS.get("auc")(truth, prediction)      # MetricValue: value, num_samples, per_sample, note
+    value = METRICS.get("auc")(truth, prediction)      # MetricValue: value, per_item, mask, note
+    METRICS.get("s_cou")(log)                          # the same of a drive
     METRICS.get("auc").info                            # MetricInfo: formula, unit, better, range, needs, version, …
     profile_metric("auc", "paper")                     # "auc_paper", the published form; "auc" in profile clean
 
-A new metric is one function with :func:`giveway.metrics.metric.sample_metric` (one value per sample) or
-:func:`giveway.metrics.metric.score_metric` (a function of labels and probabilities) and one line below.
+A new metric is one function with :func:`giveway.metrics.metric.metric` and one line below; tables, reports and the
+documentation find it here.
 """
 
 from __future__ import annotations
 
-from giveway.core.registry import Registry
-from giveway.metrics.metric import Metric, MetricInfo, MetricValue
+from typing import TYPE_CHECKING
 
-METRICS: Registry[Metric] = Registry(
-    "metric",
-    {
-        "auc": "giveway.metrics.ranking:auc",
-        "auc_paper": "giveway.metrics.ranking:auc_paper",
-        "accuracy": "giveway.metrics.classification:accuracy",
-        "miss_rate": "giveway.metrics.classification:miss_rate",
-        "tnr_pr": "giveway.metrics.classification:tnr_pr",
-        "tnr_pr_10": "giveway.metrics.classification:tnr_pr_10",
-        "tnr_at_90": "giveway.metrics.classification:tnr_at_90",
-        "brier": "giveway.metrics.calibration:brier",
-        "log_loss": "giveway.metrics.calibration:log_loss",
-        "ece": "giveway.metrics.calibration:ece",
-        "ade": "giveway.metrics.displacement:ade",
-        "ade_05": "giveway.metrics.displacement:ade_05",
-        "fde": "giveway.metrics.displacement:fde",
-        "fde_05": "giveway.metrics.displacement:fde_05",
-        "time_cdf": "giveway.metrics.timing:time_cdf",
-        "kde_nll": "giveway.metrics.likelihood:kde_nll",
-    },
-    group="giveway.metrics",
-)
+from giveway.core.errors import UnknownNameError
+from giveway.core.registry import Registry
+from giveway.metrics.metric import Metric, MetricInfo, MetricValue, Of, metric
+
+if TYPE_CHECKING:
+    from giveway.core.log import DriveLog
+
+BUILTIN = {
+    "auc": "giveway.metrics.ranking:auc",
+    "auc_paper": "giveway.metrics.ranking:auc_paper",
+    "accuracy": "giveway.metrics.classification:accuracy",
+    "miss_rate": "giveway.metrics.classification:miss_rate",
+    "tnr_pr": "giveway.metrics.classification:tnr_pr",
+    "tnr_pr_10": "giveway.metrics.classification:tnr_pr_10",
+    "tnr_at_90": "giveway.metrics.classification:tnr_at_90",
+    "brier": "giveway.metrics.calibration:brier",
+    "log_loss": "giveway.metrics.calibration:log_loss",
+    "ece": "giveway.metrics.calibration:ece",
+    "ade": "giveway.metrics.displacement:ade",
+    "ade_05": "giveway.metrics.displacement:ade_05",
+    "fde": "giveway.metrics.displacement:fde",
+    "fde_05": "giveway.metrics.displacement:fde_05",
+    "time_cdf": "giveway.metrics.timing:time_cdf",
+    "kde_nll": "giveway.metrics.likelihood:kde_nll",
+    "challenge": "giveway.metrics.challenge_logs:challenge",
+    "s_eff": "giveway.metrics.challenge_logs:s_eff",
+    "s_jer": "giveway.metrics.challenge_logs:s_jer",
+    "s_vel": "giveway.metrics.challenge_logs:s_vel",
+    "s_cou": "giveway.metrics.challenge_logs:s_cou",
+    "challenge_coded": "giveway.metrics.challenge_logs:challenge_coded",
+    "challenge_documented": "giveway.metrics.challenge_logs:challenge_documented",
+    "gated_score": "giveway.metrics.gated:gated",
+    "ego_collisions": "giveway.metrics.safety:ego_collisions",
+    "at_fault_collisions": "giveway.metrics.safety:at_fault_collisions",
+    "vulnerable_collisions": "giveway.metrics.safety:vulnerable_collisions",
+    "other_collisions": "giveway.metrics.safety:other_collisions",
+    "spawn_contacts": "giveway.metrics.safety:spawn_contacts",
+    "min_ttc_s": "giveway.metrics.safety:min_ttc_s",
+    "post_encroachment_s": "giveway.metrics.safety:post_encroachment_s",
+    "min_gap_m": "giveway.metrics.safety:min_gap_m",
+    "rms_jerk_smoothed": "giveway.metrics.comfort:rms_jerk_smoothed",
+    "comfortable": "giveway.metrics.comfort:comfortable",
+    "speed_limit_compliance": "giveway.metrics.gated:speed_limit_compliance",
+    "progress": "giveway.metrics.gated:progress",
+    "courtesy_jerk": "giveway.metrics.courtesy:courtesy_jerk",
+    "courtesy_delay_s": "giveway.metrics.courtesy:courtesy_delay_s",
+    "courtesy_imposed_decel": "giveway.metrics.courtesy:courtesy_imposed_decel",
+    "realism": "giveway.metrics.realism:realism_score",
+    "fallbacks": "giveway.metrics.prediction_errors:fallbacks",
+    "predictions": "giveway.metrics.prediction_errors:predictions",
+    "ade_m": "giveway.metrics.prediction_errors:ade_m",
+    "fde_m": "giveway.metrics.prediction_errors:fde_m",
+    "min_ade_m": "giveway.metrics.prediction_errors:min_ade_m",
+    "min_fde_m": "giveway.metrics.prediction_errors:min_fde_m",
+    "ade_replay_m": "giveway.metrics.prediction_errors:ade_replay_m",
+    "ade_reactive_m": "giveway.metrics.prediction_errors:ade_reactive_m",
+}
+"""Name to place, in the order of tables."""
+
+METRICS: Registry[Metric] = Registry("metric", BUILTIN, group="giveway.metrics")
 
 PAPER_FORMS = {"auc": "auc_paper"}
 """Metrics whose published form differs: name to the name of that form."""
@@ -47,4 +85,37 @@ def profile_metric(name: str, profile: str) -> str:
     return PAPER_FORMS.get(name, name) if profile == "paper" else name
 
 
-__all__ = ["METRICS", "PAPER_FORMS", "Metric", "MetricInfo", "MetricValue", "profile_metric"]
+def metrics_of(of: Of) -> list[Metric]:
+    """All metrics of one kind of result: the built-in ones in the order of tables, then the others by name."""
+    order = [*BUILTIN, *(name for name in METRICS.names() if name not in BUILTIN)]
+    return [found for found in map(METRICS.get, order) if found.info.of == of]
+
+
+def find_metric(name: str, of: Of) -> Metric:
+    """The metric of one kind of result with this name.
+
+    Raises:
+        UnknownNameError: there is none; naming the nearest ones of the kind.
+    """
+    if name in METRICS and METRICS.get(name).info.of == of:
+        return METRICS.get(name)
+    raise UnknownNameError(f"metric of {of}", name, [found.info.name for found in metrics_of(of)])
+
+
+def measure_log(log: DriveLog) -> dict[str, MetricValue]:
+    """Every registered metric of drives, of one log."""
+    return {found.info.name: found(log) for found in metrics_of("drive")}
+
+
+__all__ = [
+    "METRICS",
+    "PAPER_FORMS",
+    "Metric",
+    "MetricInfo",
+    "MetricValue",
+    "find_metric",
+    "measure_log",
+    "metric",
+    "metrics_of",
+    "profile_metric",
+]

@@ -10,16 +10,19 @@ from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
-from giveway.metrics.metric import probability_of, sample_metric, score_metric
+from giveway.metrics.metric import metric
+from giveway.metrics.predictions import probability_of
 
 NUM_BINS = 10
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 """Probabilities are moved this far from 0 and 1 before the logarithm, as scikit-learn does."""
 
 
-@sample_metric(
+@metric(
     name="brier",
     title="Brier score",
+    of="gaps",
+    items="samples",
     formula="(p - a)^2",
     unit="",
     better="lower",
@@ -33,9 +36,11 @@ def brier(truth: GapTruth, prediction: Prediction) -> FloatArray:
     return (probability_of(prediction, truth) - truth.accepted) ** 2
 
 
-@sample_metric(
+@metric(
     name="log_loss",
     title="Log loss",
+    of="gaps",
+    items="samples",
     formula="-log(p) if a = 1 else -log(1 - p), p kept 2.2e-16 away from 0 and 1",
     unit="nat",
     better="lower",
@@ -50,9 +55,13 @@ def log_loss(truth: GapTruth, prediction: Prediction) -> FloatArray:
     return -np.where(truth.accepted, elementary.log(p), elementary.log1p(-p))
 
 
-@score_metric(
+@metric(
     name="ece",
     title="ECE",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="sum over 10 equal bins of p of (samples in bin / N) |mean of a - mean of p|",
     unit="",
     better="lower",

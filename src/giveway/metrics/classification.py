@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.metrics.metric import score_metric
+from giveway.core.predictions import OutputKind
+from giveway.metrics.metric import metric
 
 NUM_THRESHOLDS = 51
 """Thresholds tried for the accuracy: 0, 0.02, ..., 1."""
@@ -16,9 +17,13 @@ BENCHMARK = "Schumann, Kober, Zgonnikov 2023 (benchmark)"
 TINY = 1e-9
 
 
-@score_metric(
+@metric(
     name="accuracy",
     title="Accuracy",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="max over 51 thresholds tau of the share of samples with [p > tau] = a",
     unit="",
     better="higher",
@@ -38,9 +43,13 @@ def accuracy(accepted: BoolArray, p: FloatArray) -> float:
     return correct / accepted.size
 
 
-@score_metric(
+@metric(
     name="miss_rate",
     title="Miss rate",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="share of accepted samples with p <= tau, tau the first threshold with the highest accuracy",
     unit="",
     better="lower",
@@ -60,9 +69,13 @@ def miss_rate(accepted: BoolArray, p: FloatArray) -> float:
     return float(np.mean(p[accepted] <= threshold))
 
 
-@score_metric(
+@metric(
     name="tnr_pr",
     title="TNR-PR",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="share of rejected samples with p < theta, theta = min of p over accepted samples",
     unit="",
     better="higher",
@@ -85,9 +98,13 @@ def tnr_pr(accepted: BoolArray, p: FloatArray) -> float:
     return _share_below(p[~accepted], float(p[accepted].min()))
 
 
-@score_metric(
+@metric(
     name="tnr_pr_10",
     title="TNR-PR (10 %)",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="share of rejected samples with p < theta, theta = 0.1-quantile of p over accepted samples",
     unit="",
     better="higher",
@@ -106,9 +123,13 @@ def tnr_pr_10(accepted: BoolArray, p: FloatArray) -> float:
     return _share_below(p[~accepted], float(np.quantile(p[accepted], 0.1)))
 
 
-@score_metric(
+@metric(
     name="tnr_at_90",
     title="TNR at 90 % recall",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
     formula="share of rejected samples with p < theta, theta = largest score with #{accepted: p >= theta} >= 0.9 N_A",
     unit="",
     better="higher",

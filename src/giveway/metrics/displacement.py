@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import PredictionError
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
-from giveway.metrics.metric import paths_of, sample_metric
+from giveway.metrics.metric import metric
+from giveway.metrics.predictions import paths_of
 
 BLOCK = 64
 """Samples handled at once, to bound memory."""
@@ -18,7 +20,7 @@ BLOCK = 64
 SUPPLEMENT = "Schumann et al. 2023 (supplement)"
 
 
-def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, object]:
+def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": title,
@@ -26,13 +28,15 @@ def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, 
         "unit": "m",
         "better": "lower",
         "range": (0.0, math.inf),
+        "of": "gaps",
+        "items": "samples",
         "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": reference,
     }
 
 
-@sample_metric(
+@metric(
     **_ade_facts(1.0, "ade", "$ADE_1$", f"{SUPPLEMENT}, beta = 1; samples without observed step are left out."),
     prediction_times=("constant",),
 )
@@ -41,13 +45,13 @@ def ade(truth: GapTruth, prediction: Prediction) -> FloatArray:
     return best_share(average_displacement(truth, prediction), 1.0)
 
 
-@sample_metric(**_ade_facts(0.05, "ade_05", "$ADE_{0.05}$", "Benchmark paper, beta = 0.05."))
+@metric(**_ade_facts(0.05, "ade_05", "$ADE_{0.05}$", "Benchmark paper, beta = 0.05."))
 def ade_05(truth: GapTruth, prediction: Prediction) -> FloatArray:
     """Average displacement of the best twentieth of the paths; (N,) meters, NaN where n_O = 0."""
     return best_share(average_displacement(truth, prediction), 0.05)
 
 
-def _fde_facts(beta: float, name: str, title: str) -> dict[str, object]:
+def _fde_facts(beta: float, name: str, title: str) -> dict[str, Any]:
     return {
         "name": name,
         "title": title,
@@ -55,19 +59,21 @@ def _fde_facts(beta: float, name: str, title: str) -> dict[str, object]:
         "unit": "m",
         "better": "lower",
         "range": (0.0, math.inf),
+        "of": "gaps",
+        "items": "samples",
         "needs": OutputKind.TRAJECTORIES,
         "version": 1,
         "reference": f"Benchmark paper, beta = {beta:g}; samples without observed step are left out.",
     }
 
 
-@sample_metric(**_fde_facts(1.0, "fde", "$FDE_1$"))
+@metric(**_fde_facts(1.0, "fde", "$FDE_1$"))
 def fde(truth: GapTruth, prediction: Prediction) -> FloatArray:
     """Final displacement of all predicted paths; (N,) meters, NaN where n_O = 0."""
     return best_share(final_displacement(truth, prediction), 1.0)
 
 
-@sample_metric(**_fde_facts(0.05, "fde_05", "$FDE_{0.05}$"))
+@metric(**_fde_facts(0.05, "fde_05", "$FDE_{0.05}$"))
 def fde_05(truth: GapTruth, prediction: Prediction) -> FloatArray:
     """Final displacement of the best twentieth of the paths; (N,) meters, NaN where n_O = 0."""
     return best_share(final_displacement(truth, prediction), 0.05)

@@ -11,7 +11,8 @@ from giveway.core.arrays import FloatArray
 from giveway.core.predictions import OutputKind, Prediction
 from giveway.core.samples import GapTruth
 from giveway.metrics.displacement import require_finite
-from giveway.metrics.metric import paths_of, sample_metric
+from giveway.metrics.metric import metric
+from giveway.metrics.predictions import paths_of
 
 LOG_DENSITY_FLOOR = -20.0
 """Below this a log density counts as this value, so that single misses do not decide the mean."""
@@ -23,9 +24,11 @@ BLOCK = 64
 """Samples handled at once, to bound memory."""
 
 
-@sample_metric(
+@metric(
     name="kde_nll",
     title="KDE-NLL",
+    of="gaps",
+    items="samples",
     formula="-mean over T_O of max(log KDE(x), -20), Gaussian kernels, Scott's bandwidth n_p^(-1/6)",
     unit="nat",
     better="lower",

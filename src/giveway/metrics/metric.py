@@ -1,25 +1,38 @@
-"""What a metric is: a function with a fact sheet.
+"""What a metric is: a plain function with a fact sheet.
 
-A metric that decomposes returns one value per sample; its value is their mean, and intervals and paired tests work
-on them directly. One that does not (AUC, calibration error) is a function of labels and predicted probabilities; those
-two arrays are what resampling needs. Either way :meth:`Metric.resampler` gives the value for any selection of samples.
+::
+
+    @metric(
+        name="mean_speed", title="Mean speed", formula="mean of |v| of the ego", unit="m/s", better="higher",
+        range=(0.0, math.inf), of="drive", version=1, reference="own",
+    )
+    def mean_speed(log: DriveLog) -> float:
+        return float(log.tracks.speed[log.ego].mean())
+
+A metric of ``gaps`` is a function of (truth, prediction), one of ``drive`` a function of a log, one of ``campaign`` a
+function of the results of a chain of tests, one of ``clips`` a function of a clip. It returns a :class:`MetricValue`,
+a number, or one number per item, whose mean over the finite ones is then the value. A metric of gaps that does not
+decompose (AUC, calibration error; ``decomposes=False``) is a function of labels and predicted probabilities; those two
+arrays are what resampling needs. Either way :meth:`Metric.resampler` gives the value for any selection of samples.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.core.errors import PredictionError
-from giveway.core.predictions import OutputKind, Prediction, Probability, TimeDistribution, Trajectories
+from giveway.core.errors import UsageError
+from giveway.core.predictions import Prediction
 from giveway.core.samples import GapTruth
+from giveway.metrics.predictions import probability_of
 
-Better = Literal["higher", "lower"]
+Better = Literal["higher", "lower", "neither"]
+Of = Literal["gaps", "drive", "campaign", "clips"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +44,16 @@ class MetricInfo:
         title: how tables print it; LaTeX mathematics is allowed inside dollar signs.
         formula: one line in plain text.
         unit: SI unit, empty for a pure number.
-        better: direction.
+        better: direction; ``neither`` for counts that only describe.
         range: smallest and largest possible value.
-        needs: least kind of output it can be computed from.
+        of: what it measures: outcomes of gaps, a driven case, a campaign or a clip.
         version: counts up when the definition changes; old numbers are then shown as old.
         reference: where it is defined, and in what we differ.
+        items: what the values of :attr:`MetricValue.per_item` belong to (``samples``, ``cars``, ``terms``, ...); empty
+            if there is one value only.
+        needs: gaps: least kind of output it can be computed from; drive: what a log must hold beside motion
+            (``predictions``, ``map``, ``recording``).
+        column: heading in a leaderboard, the name if None; empty leaves it to the table of all measures.
         prediction_times: choices of t_0 at which the papers report it.
     """
 
@@ -45,14 +63,22 @@ class MetricInfo:
     unit: str
     better: Better
     range: tuple[float, float]
-    needs: OutputKind
+    of: Of
     version: int
     reference: str
+    items: str = ""
+    needs: str = ""
+    column: str | None = None
     prediction_times: tuple[str, ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """Heading of its column in a leaderboard; empty if it has none there."""
+        return self.name if self.column is None else self.column
 
     def orient(self, value: float) -> float:
         """The value with its sign chosen so that larger is better."""
-        return value if self.better == "higher" else -value
+        return -value if self.better == "lower" else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,96 +86,125 @@ class MetricValue:
     """What a metric returns.
 
     Attributes:
-        metric: name.
-        version: of the definition.
         value: NaN where undefined, with the reason in ``note``.
-        num_samples: samples that entered.
-        per_sample: (N,) NaN where a sample is excluded; None if the metric does not decompose.
+        per_item: (N,) one value per item, NaN where one is excluded; None if there is one value only.
+        mask: (N,) items that entered the value; None if there is one value only.
         note: why the value is undefined or special.
+        labels: (N,) names of the items, e.g. identifiers of cars; empty if their order says enough.
+        metric: registered name; filled in by :class:`Metric`.
+        version: of the definition; filled in by :class:`Metric`.
     """
 
-    metric: str
-    version: int
     value: float
-    num_samples: int
-    per_sample: FloatArray | None = None
+    per_item: FloatArray | None = None
+    mask: BoolArray | None = None
     note: str = ""
+    labels: tuple[str, ...] = ()
+    metric: str = ""
+    version: int = 0
+
+    @property
+    def num_items(self) -> int:
+        """Items that entered the value; 1 for a metric with one value only."""
+        return 1 if self.mask is None else int(self.mask.sum())
+
+    @property
+    def items(self) -> dict[str, float]:
+        """Name to value of the items that have one; empty without names."""
+        if self.per_item is None or not self.labels:
+            return {}
+        return dict(zip(self.labels, self.per_item.tolist(), strict=True))
 
 
-Compute = Callable[[GapTruth, Prediction], MetricValue]
+def undefined(note: str) -> MetricValue:
+    """A value that does not exist, and why."""
+    return MetricValue(value=math.nan, note=note)
+
+
 Resampler = Callable[[IntArray], float]
 Score = Callable[[BoolArray, FloatArray], float]
-PerSample = Callable[[GapTruth, Prediction], FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A registered metric; call it with truth and prediction.
+    """A registered metric; call it with what it measures.
 
     Attributes:
         info: fact sheet.
-        compute: the measure itself.
-        score: for measures that do not decompose, the function of (accepted, p); None otherwise.
+        function: what was decorated.
+        score: for measures of gaps that do not decompose, the function of (accepted, p); None otherwise.
     """
 
     info: MetricInfo
-    compute: Compute
+    function: Callable[..., Any]
     score: Score | None = None
 
-    def __call__(self, truth: GapTruth, prediction: Prediction) -> MetricValue:
-        """Value over all samples.
+    def __call__(self, *measured: Any) -> MetricValue:
+        """Value of (truth, prediction), of a log, of the results of a campaign, or of a clip.
 
         Raises:
-            PredictionError: wrong kind or shape, NaN, or probabilities outside [0, 1].
+            PredictionError: of gaps: wrong kind or shape, NaN, or probabilities outside [0, 1].
+            UsageError: the function returned something else than numbers.
         """
-        return self.compute(truth, prediction)
+        found = self._of_labels(*measured) if self.score is not None else self.function(*measured)
+        return replace(_value(found, self.info), metric=self.info.name, version=self.info.version)
 
     def resampler(self, truth: GapTruth, prediction: Prediction) -> Resampler:
-        """A function from sample indices (repetitions allowed) to the value of the metric on them."""
+        """A function from sample indices (repetitions allowed) to the value of a metric of gaps on them."""
         if self.score is not None:
             return score_resampler(self.score, truth.accepted, probability_of(prediction, truth))
-        per_sample = self.compute(truth, prediction).per_sample
+        per_sample = self(truth, prediction).per_item
         assert per_sample is not None
         return mean_resampler(per_sample)
 
-
-def score_metric(**facts: object) -> Callable[[Score], Metric]:
-    """Make a metric of a function (accepted, p) -> value; both classes must be present, else it is undefined."""
-    info = MetricInfo(needs=OutputKind.PROBABILITY, **facts)  # pyright: ignore[reportArgumentType]
-
-    def wrap(score: Score) -> Metric:
-        def compute(truth: GapTruth, prediction: Prediction) -> MetricValue:
-            p = probability_of(prediction, truth)
-            value = score(truth.accepted, p)
-            note = "" if math.isfinite(value) else _missing_class(truth.accepted)
-            return MetricValue(metric=info.name, version=info.version, value=value, num_samples=p.size, note=note)
-
-        return Metric(info=info, compute=_documented(compute, score), score=score)
-
-    return wrap
+    def _of_labels(self, truth: GapTruth, prediction: Prediction) -> MetricValue:
+        assert self.score is not None
+        p = probability_of(prediction, truth)
+        value = self.score(truth.accepted, p)
+        note = "" if math.isfinite(value) else _missing_class(truth.accepted)
+        return MetricValue(value=value, mask=np.ones(p.shape, dtype=np.bool_), note=note)
 
 
-def sample_metric(**facts: object) -> Callable[[PerSample], Metric]:
-    """Make a metric of a function (truth, prediction) -> (N,) values, NaN where a sample is excluded."""
-    info = MetricInfo(**facts)  # pyright: ignore[reportArgumentType]
+def metric(
+    *,
+    name: str,
+    title: str,
+    formula: str,
+    unit: str,
+    better: Better,
+    range: tuple[float, float],
+    of: Of,
+    version: int,
+    reference: str,
+    items: str = "",
+    needs: str = "",
+    column: str | None = None,
+    prediction_times: tuple[str, ...] = (),
+    decomposes: bool = True,
+) -> Callable[[Callable[..., Any]], Metric]:
+    """Make a metric of a plain function; see :class:`MetricInfo` for the facts.
 
-    def wrap(per_sample: PerSample) -> Metric:
-        def compute(truth: GapTruth, prediction: Prediction) -> MetricValue:
-            values = per_sample(truth, prediction)
-            included = np.isfinite(values)
-            count = int(included.sum())
-            return MetricValue(
-                metric=info.name,
-                version=info.version,
-                value=float(values[included].mean()) if count else math.nan,
-                num_samples=count,
-                per_sample=values,
-                note="" if count else "no sample can be measured",
-            )
-
-        return Metric(info=info, compute=_documented(compute, per_sample))
-
-    return wrap
+    Args:
+        name, title, formula, unit, better, range, of, version, reference: facts.
+        items, needs, column, prediction_times: further facts.
+        decomposes: False for a metric of gaps that is a function (accepted, p) -> value of all samples together.
+    """
+    info = MetricInfo(
+        name=name,
+        title=title,
+        formula=formula,
+        unit=unit,
+        better=better,
+        range=range,
+        of=of,
+        version=version,
+        reference=reference,
+        items=items,
+        needs=str(needs),
+        column=column,
+        prediction_times=prediction_times,
+    )
+    return lambda function: Metric(info=info, function=function, score=None if decomposes else function)
 
 
 def score_resampler(score: Score, accepted: BoolArray, p: FloatArray) -> Resampler:
@@ -168,94 +223,27 @@ def mean_resampler(per_sample: FloatArray) -> Resampler:
     return value
 
 
-def probability_of(prediction: Prediction, truth: GapTruth) -> FloatArray:
-    """(N,) checked acceptance probabilities.
-
-    Raises:
-        PredictionError: if the prediction has none, or they are not N finite numbers in [0, 1].
-    """
-    if isinstance(prediction, Trajectories):
-        raise PredictionError(
-            "this metric needs acceptance probabilities",
-            found="trajectories",
-            hint="convert the prediction first (paths to probability)",
-        )
-    assert isinstance(prediction, Probability | TimeDistribution)
-    p = np.asarray(prediction.p, dtype=np.float64)
-    num_samples = truth.accepted.size
-    if p.shape != (num_samples,):
-        raise PredictionError(
-            "a prediction has the wrong shape", found=f"p of shape {p.shape} for {num_samples} samples"
-        )
-    if not np.all((p >= 0) & (p <= 1)):
-        bad = int(np.flatnonzero(~((p >= 0) & (p <= 1)))[0])
-        raise PredictionError(
-            "acceptance probabilities must be numbers between 0 and 1",
-            where=f"sample {bad}",
-            found=p[bad],
-            hint="check the model's predict",
-        )
-    return p
-
-
-def times_of(prediction: Prediction, truth: GapTruth) -> TimeDistribution:
-    """The prediction as checked time distribution.
-
-    Raises:
-        PredictionError: if it is of another kind or malformed.
-    """
-    if not isinstance(prediction, TimeDistribution):
-        raise PredictionError(
-            "this metric needs a distribution of acceptance times",
-            found=type(prediction).__name__,
-            hint="convert the prediction first",
-        )
-    p = probability_of(prediction, truth)
-    quantile_s = np.asarray(prediction.quantile_s, dtype=np.float64)
-    if quantile_s.shape != (p.size, 9):
-        raise PredictionError(
-            "a prediction has the wrong shape", found=f"quantiles of shape {quantile_s.shape}, expected ({p.size}, 9)"
-        )
-    if np.any(np.diff(quantile_s, axis=1) < 0):
-        bad = int(np.flatnonzero(np.any(np.diff(quantile_s, axis=1) < 0, axis=1))[0])
-        raise PredictionError("quantiles of a time must not decrease", where=f"sample {bad}", found=quantile_s[bad])
-    return TimeDistribution(p=p, quantile_s=quantile_s)
-
-
-def paths_of(prediction: Prediction, truth: GapTruth) -> Trajectories:
-    """The prediction as checked set of paths, finite on every step with ground truth.
-
-    Raises:
-        PredictionError: if it is of another kind or malformed.
-    """
-    if not isinstance(prediction, Trajectories):
-        raise PredictionError(
-            "this metric needs predicted paths", found=type(prediction).__name__, hint="convert the prediction first"
-        )
-    xy = prediction.xy
-    needed = int(truth.num_observed.max(initial=0))
-    if xy.ndim != 4 or xy.shape[0] != truth.accepted.size or xy.shape[3] != 2 or xy.shape[1] == 0:
-        raise PredictionError(
-            "a prediction has the wrong shape",
-            found=f"paths of shape {xy.shape}, expected ({truth.accepted.size}, n_p, steps, 2)",
-        )
-    if xy.shape[2] < needed:
-        raise PredictionError(
-            "predicted paths are too short", found=f"{xy.shape[2]} steps", hint=f"{needed} steps have ground truth"
-        )
-    if not math.isclose(prediction.dt_s, truth.dt_s):
-        raise PredictionError(
-            "predicted paths have another time step", found=f"{prediction.dt_s} s, ground truth {truth.dt_s} s"
-        )
-    return prediction
+def _value(found: Any, info: MetricInfo) -> MetricValue:
+    """What a function returned, as a value: the mean of one number per item, or the number itself."""
+    if isinstance(found, MetricValue):
+        return found
+    if isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind == "f":
+        mask = np.isfinite(found)
+        if not mask.any():
+            return replace(
+                undefined(f"no {info.items.removesuffix('s') or 'item'} can be measured"), per_item=found, mask=mask
+            )
+        return MetricValue(value=float(found[mask].mean()), per_item=found, mask=mask)
+    if isinstance(found, int | float | np.integer | np.floating | np.bool_):
+        return MetricValue(value=float(found)) if math.isfinite(found) else undefined("not finite")
+    raise UsageError(
+        "a metric must return a number, an array of numbers or a MetricValue",
+        where=f"metric {info.name!r}",
+        found=type(found).__name__,
+    )
 
 
 def _missing_class(accepted: BoolArray) -> str:
     if accepted.size == 0:
         return "no samples"
     return "only accepted samples" if accepted.all() else "only rejected samples" if not accepted.any() else "undefined"
-
-
-def _documented(compute: Compute, source: Callable[..., object]) -> Compute:
-    compute.__doc__, compute.__name__ = source.__doc__, getattr(source, "__name__", "metric")
-    return compute

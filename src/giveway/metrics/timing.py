@@ -7,12 +7,15 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.predictions import QUANTILES, OutputKind, Prediction
 from giveway.core.samples import GapTruth
-from giveway.metrics.metric import sample_metric, times_of
+from giveway.metrics.metric import metric
+from giveway.metrics.predictions import times_of
 
 
-@sample_metric(
+@metric(
     name="time_cdf",
     title="Time-CDF error",
+    of="gaps",
+    items="samples",
     formula="0.5 ((1/T_end) (int_0^t* F + int_t*^T_end (1 - F)) + (1 - p) a), F piecewise linear through "
     "(0, 0), (q_k, 0.1 k p), (T_end, p)",
     unit="",

@@ -22,10 +22,10 @@ from giveway.reports.table import Table, entry, table_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from giveway.core.log import DriveLog
     from giveway.core.scene import Scene
     from giveway.reports.results import Results
     from giveway.sim.case_sets import CaseSet
-    from giveway.sim.logs import DriveLog
 
 T = TypeVar("T")
 MEASURED = ("value", "num_samples", "metric_version", "note")
@@ -156,8 +156,7 @@ class Section:
 BUILTIN = {
     "gaps": "giveway.gaps.section:GAPS",
     "drive": "giveway.drive.section:DRIVE",
-    "generate": "giveway.generate.section:CAMPAIGNS",
-    "generate_protocol": "giveway.generate.section:PROTOCOL",
+    "campaign": "giveway.generate.section:CAMPAIGNS",
     "training": "giveway.generate.section:TRAINING",
     "study": "giveway.study.section:STUDY",
 }

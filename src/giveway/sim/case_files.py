@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
+from giveway.core.case import Case, case_dict
 from giveway.core.checked import Expect, read_json, read_text
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
-from giveway.sim.cases import Case, case_dict
 from giveway.sim.challenge_cases import is_challenge_case, read_challenge_case
 
 FORMAT = "giveway-cases"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from giveway.sim.cases import Case
+from giveway.core.case import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 Robot rows come short (``track_id planner ...``) or long (with an altered start after the id). Positions in the files
 are
-site coordinates minus 1000 m in both axes; a :class:`~giveway.sim.cases.Case` is in the site frame.
+site coordinates minus 1000 m in both axes; a :class:`~giveway.core.case.Case` is in the site frame.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from giveway.core.case import Car, Case, Role, Start
 from giveway.core.errors import FileFormatError
-from giveway.sim.cases import Car, Case, Role, Start
 
 SHIFT_M = 1000.0
 """Site frame minus challenge frame, both axes [m]."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import shapely
 
 from giveway.core.arrays import FloatArray
 from giveway.core.boxes import Boxes, corners, overlapping_pairs
+from giveway.core.log import Collision, Region
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.roads.queries import PreparedMap
 
@@ -22,50 +21,6 @@ STOPPED_MPS = 0.05
 
 REJOIN_TICKS = 5
 """Contacts of a pair that are at most this far apart are one episode."""
-
-
-class Region(StrEnum):
-    """Where a car was hit."""
-
-    FRONT = "front"
-    REAR = "rear"
-    LEFT = "left"
-    RIGHT = "right"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collision:
-    """One contact episode of two agents.
-
-    Attributes:
-        first: id of one agent; of the ego if it is involved.
-        second: id of the other agent.
-        start_tick: first tick of contact.
-        end_tick: last tick of contact.
-        time_s: of the first tick, in seconds of the recording.
-        relative_speed_mps: norm of the difference of the velocities at the first tick.
-        first_region: where ``first`` was hit.
-        second_region: where ``second`` was hit.
-        first_at_fault: whether ``first`` is to blame.
-        second_at_fault: whether ``second`` is to blame.
-        reason: why, in words.
-        at_spawn: the contact began with the first tick of one of them: nobody's fault, counted apart.
-        vulnerable: a pedestrian or cyclist is involved: counted apart as well.
-    """
-
-    first: str
-    second: str
-    start_tick: int
-    end_tick: int
-    time_s: float
-    relative_speed_mps: float
-    first_region: Region
-    second_region: Region
-    first_at_fault: bool
-    second_at_fault: bool
-    reason: str
-    at_spawn: bool
-    vulnerable: bool
 
 
 def find_collisions(

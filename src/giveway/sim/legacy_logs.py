@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.case import TICK_S, Case
 from giveway.core.checked import Expect, read_text
 from giveway.core.errors import DataError, DatasetLayoutError, FileFormatError
-from giveway.metrics.driving_challenge import ChallengeInputs, SpeedRecord
+from giveway.metrics.challenge import ChallengeInputs
+from giveway.metrics.speeds import SpeedRecord
 from giveway.sim.case_files import natural_key
-from giveway.sim.cases import TICK_S, Case
 from giveway.sim.challenge_cases import read_challenge_case
 
 MAX_BYTES = 1 << 30

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from giveway.core.checked import Expect, known_sha256, read_parquet, read_sealed, sha256_of_file
+from giveway.core.case import Role
+from giveway.core.checked import Expect, read_parquet, read_sealed
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
+from giveway.core.log import Collision, DriveLog, LogEvent, LoggedPredictions, Region
 from giveway.core.origins import RowOrigin
-from giveway.core.sealed_files import write_document
+from giveway.core.sealed_files import sealed_document
+from giveway.core.seals import sha256_of_bytes
 from giveway.core.tracks import Tracks
 from giveway.sim.case_files import case_from
-from giveway.sim.cases import Role
-from giveway.sim.collisions import Collision, Region
-from giveway.sim.logs import DriveLog, LogEvent, LoggedPredictions
 
 FORMAT = "giveway-drive-log"
 VERSION = 1
-STATES, PREDICTIONS = "states.parquet", "predictions.parquet"
+LOG_FILE, STATES, PREDICTIONS = "log.json", "states.parquet", "predictions.parquet"
 LOG_BYTES = 1 << 30
 LOG = Expect(error=FileFormatError, what="a drive log", hint="drive the case again: giveway drive run resumes")
 STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
@@ -35,20 +35,24 @@ STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 
 def write_log(folder: Path, log: DriveLog) -> None:
     """Write one log over whatever is there; it can be read as soon as ``log.json`` is there."""
-    (folder / "log.json").unlink(missing_ok=True)
+    (folder / LOG_FILE).unlink(missing_ok=True)
     if log.predictions is None:
         (folder / PREDICTIONS).unlink(missing_ok=True)
-    tables = {STATES: _states(log)}
+    for name, data in log_files(log).items():
+        write_bytes(folder / name, data)
+
+
+def log_files(log: DriveLog) -> dict[str, bytes]:
+    """The files of a log by name, ``log.json`` last; the same bytes for the same log."""
+    tables = {STATES: in_memory(_states(log).write_parquet)}
     if log.predictions is not None:
-        tables[PREDICTIONS] = _predictions(log.predictions)
-    for name, frame in tables.items():
-        write_bytes(folder / name, in_memory(frame.write_parquet))
+        tables[PREDICTIONS] = in_memory(_predictions(log.predictions).write_parquet)
     tracks = log.tracks
     document = {
         "format": FORMAT,
         "version": VERSION,
         "digest": log.digest,
-        "files": {name: sha256_of_file(folder / name) for name in tables},
+        "files": {name: sha256_of_bytes(data) for name, data in tables.items()},
         "agents": {
             "ids": tracks.ids.tolist(),
             "kind": tracks.kind.tolist(),
@@ -58,7 +62,7 @@ def write_log(folder: Path, log: DriveLog) -> None:
         "time_s": {"start": float(tracks.time_s[0]), "step": 0.1, "count": tracks.num_instants},
         **log.facts(),
     }
-    write_document(folder / "log.json", document, indent=1)
+    return {**tables, LOG_FILE: sealed_document(document, indent=1)}
 
 
 def read_log(folder: Path) -> DriveLog:
@@ -68,7 +72,7 @@ def read_log(folder: Path) -> DriveLog:
         DataError: no log there.
         FileFormatError: of another version or damaged.
     """
-    file = folder / "log.json"
+    file = folder / LOG_FILE
     if not file.exists():
         raise DataError("no drive log here", where=folder, found="no log.json", hint="giveway drive run writes them")
     sealed = read_sealed(file, limit=LOG_BYTES, expect=LOG)
@@ -86,21 +90,9 @@ def read_log(folder: Path) -> DriveLog:
     return log
 
 
-def is_whole_log(folder: Path) -> bool:
-    """Whether a log is there and its files are what was written; of one of release 0.1, whether it is there."""
-    if not (folder / "log.json").exists():
-        return False
-    try:
-        sealed = read_sealed(folder / "log.json", limit=LOG_BYTES, expect=LOG)
-        digests: Mapping[str, str] = {} if sealed.seal is None else sealed.document["files"]
-        return all(known_sha256(folder / name) == digest for name, digest in digests.items())
-    except (FileFormatError, OSError, KeyError):
-        return False
-
-
 def logs_below(folder: Path) -> list[Path]:
     """Folders of all logs below a folder, sorted by name."""
-    return sorted(path.parent for path in folder.rglob("log.json"))
+    return sorted(path.parent for path in folder.rglob(LOG_FILE))
 
 
 def _states(log: DriveLog) -> pl.DataFrame:

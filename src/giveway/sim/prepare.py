@@ -9,6 +9,7 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
+from giveway.core.case import TICK_S, Case, Role
 from giveway.core.errors import DataError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
@@ -16,7 +17,6 @@ from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
-from giveway.sim.cases import TICK_S, Case, Role
 from giveway.sim.starts import past_along, shifted
 from giveway.sim.verify import verify_recording
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.boxes import corners, footprints
+from giveway.core.case import TICK_S, Role
+from giveway.core.log import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions, last_known
 from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import CarPath, project
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.sim.arrays import PAST, Driver
-from giveway.sim.cases import TICK_S, Role
 from giveway.sim.collisions import find_collisions
-from giveway.sim.logs import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions, last_known
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import ORIGIN_M, Simulation
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import TICK_S
 from giveway.planning.paths import CarPath, path_through, project
 from giveway.sim.arrays import PAST
-from giveway.sim.cases import TICK_S
 
 START_FADE_M = 10.0
 """A start beside the recorded path returns to it over this distance."""

@@ -20,11 +20,11 @@ from typing import Literal
 
 import numpy as np
 
+from giveway.core.case import TICK_S, Car, Case
 from giveway.core.errors import DataError
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.planning.paths import path_through, project
-from giveway.sim.cases import TICK_S, Car, Case
 
 END_TOLERANCE_M = 0.05
 START_REACH_M = 5.0

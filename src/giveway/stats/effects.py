@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.metrics.ranking import mann_whitney
+from giveway.stats.mann_whitney import mann_whitney
 
 Size = Literal["negligible", "small", "medium", "large"]
 

@@ -1,7 +1,7 @@
 """Drive logs as material for clips: every log shows what was simulated and, beside it, what people did.
 
-Below a folder of logs (``logs/<predictor>/<case>-<key>/``, as ``giveway drive run`` writes them) the name of the folder
-that holds a log is its condition. The recorded drivers of the same cases become a condition of their own, each case
+In a store of ``giveway drive run`` the predictor of a log is its condition, below any other folder the name of the
+folder that holds it. The recorded drivers of the same cases become a condition of their own, each case
 once, which is called what its traffic is: ``recorded`` only if it was.
 """
 
@@ -12,25 +12,33 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from giveway.core.checked import read_bytes
+from giveway.core.case import Case, Role
+from giveway.core.checked import read_bytes, read_sealed
 from giveway.core.lanes import LaneMap
+from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import Tracks
-from giveway.sim.cases import Case, Role
-from giveway.sim.log_files import FORMAT, LOG_BYTES, logs_below, read_log
-from giveway.sim.logs import DriveLog
+from giveway.experiments.store import STORE_FILE
+from giveway.sim.log_files import FORMAT, LOG, LOG_BYTES, LOG_FILE, logs_below, read_log
 
 RoadOf = Callable[[Case], LaneMap | None]
 SceneReader = Callable[[], Iterator[Scene]]
 HEAD_BYTES = 200
+RECORDED = "recorded"
+"""Predictor of logs that hold what the recorded drivers did."""
 UNKNOWN_ORIGIN = "origin_is_unknown"
 """Attribute of scenes from logs of earlier releases, which do not say what moved their rows."""
 
 
 def drive_logs(folder: Path) -> list[Path]:
-    """Folders of all drive logs below a folder; other files called ``log.json`` are passed over."""
-    return [log for log in logs_below(folder) if _is_log(log)]
+    """Folders of all drive logs below a folder; other files called ``log.json`` and recorded drives are passed over."""
+    return [log for log in logs_below(folder) if (facts := _facts(log)) and facts["predictor"] != RECORDED]
+
+
+def condition_of(log: Path, folder: Path) -> str:
+    """Condition of a log: its predictor in a store, elsewhere the name of the folder that holds it."""
+    return str(_facts(log)["predictor"]) if (folder / STORE_FILE).is_file() else log.parent.name
 
 
 def simulated_readers(logs: Sequence[Path], road_of: RoadOf) -> tuple[SceneReader, ...]:
@@ -42,12 +50,17 @@ def recorded_readers(logs: Sequence[Path], road_of: RoadOf) -> tuple[SceneReader
     """One reader per case, for what the recorded drivers did."""
     firsts: dict[str, Path] = {}
     for log in logs:
-        firsts.setdefault(log.name.rpartition("-")[0] or log.name, log)
+        firsts.setdefault(_facts(log)["case"], log)
     return tuple(partial(_scenes, log, road_of, recorded=True) for log in firsts.values())
 
 
-def _is_log(folder: Path) -> bool:
-    return f'"{FORMAT}"'.encode() in read_bytes(folder / "log.json", limit=LOG_BYTES)[:HEAD_BYTES]
+def _facts(folder: Path) -> dict[str, str]:
+    """Case and predictor of a log; empty if the file is none."""
+    data = read_bytes(folder / LOG_FILE, limit=LOG_BYTES)
+    if f'"{FORMAT}"'.encode() not in data[:HEAD_BYTES]:
+        return {}
+    document = read_sealed(folder / LOG_FILE, limit=LOG_BYTES, expect=LOG).document
+    return {"case": str(document["case"]["id"]), "predictor": str(document["meta"].get("predictor") or "drive")}
 
 
 def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]:

@@ -9,15 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
+from giveway.core.case import Case
 from giveway.core.errors import DatasetLayoutError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.protocol import Dataset, Recording
+from giveway.experiments.store import STORE_FILE
 from giveway.roads.lanelet2 import read_lanelet2
-from giveway.sim.cases import Case
-from giveway.study.log_sources import UNKNOWN_ORIGIN, RoadOf, drive_logs, recorded_readers, simulated_readers
+from giveway.study.log_sources import (
+    UNKNOWN_ORIGIN,
+    RoadOf,
+    condition_of,
+    drive_logs,
+    recorded_readers,
+    simulated_readers,
+)
 
 UNKNOWN_CONDITION = "reference"
 """Traffic of which nobody knows the origin."""
@@ -73,9 +81,11 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
     """
     if not folder.is_dir():
         raise DatasetLayoutError("there is no such folder", where=folder, hint="give a folder with logs or recordings")
+    if (folder / STORE_FILE).is_file() and (found := drive_logs(folder)):
+        return _log_sources(found, folder, road_of)
     below = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
-    sources = [s for child in below if (s := _source(child, child.name)) is not None]
     logs = {child: found for child in below if (found := drive_logs(child))}
+    sources = [s for child in below if child not in logs and (s := _source(child, child.name)) is not None]
     if logs and not sources:
         return _log_sources(drive_logs(folder), folder, road_of)
     sources += [
@@ -97,10 +107,10 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
 
 
 def _log_sources(logs: list[Path], folder: Path, road_of: RoadOf) -> list[Source]:
-    """One condition per folder that holds logs, and the recorded drivers of the same cases."""
+    """One condition per predictor or folder that holds logs, and the recorded drivers of the same cases."""
     conditions: dict[str, list[Path]] = {}
     for log in logs:
-        conditions.setdefault(log.parent.name, []).append(log)
+        conditions.setdefault(condition_of(log, folder), []).append(log)
     sources = [
         Source(condition=name, folder=folder, readers=simulated_readers(found, road_of))
         for name, found in sorted(conditions.items())

@@ -9,11 +9,11 @@ import numpy as np
 
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
+from giveway.core.case import Car, Case, Role
 from giveway.core.lanes import Lane, LaneMap
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.sim.cases import Car, Case, Role
 
 HASH = "0" * 64
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from giveway.core.errors import PredictionError
+from giveway.core.log import DriveLog
 from giveway.core.predictions import QUANTILES, OutputKind, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import GapTruth
 from giveway.metrics.metric import Metric
@@ -70,15 +71,22 @@ def check_metric(metric: Metric, *, seed: int = 0) -> None:
     The promises: the fact sheet is complete; values lie in the stated range; an exact prediction is no worse than a
     noisy one; the order of samples does not matter; inputs are not changed; per-sample values average to
     the value; resampling all samples gives the value; bad predictions raise PredictionError; one class only and no
-    sample at all give a number or NaN, never an exception.
+    sample at all give a number or NaN, never an exception. Of drives: values of example logs lie in the range or
+    are NaN with a note, the same when asked again; logs are not changed.
     """
     info = metric.info
     _promise(bool(info.name and info.title and info.formula and info.reference), "the fact sheet is complete")
     _promise(info.version >= 1 and info.range[0] < info.range[1], "version and range make sense")
+    if info.of == "drive":
+        for log in example_logs():
+            _check_log(metric, log)
+        return
+    _promise(info.of == "gaps", "there is a check for metrics of gaps and of drives")
     rng = np.random.default_rng(seed)
     truth = example_truth(rng)
-    exact = metric(truth, example_prediction(info.needs, truth, rng, noise=0.0))
-    noisy_prediction = example_prediction(info.needs, truth, rng, noise=1.0)
+    kind = OutputKind(info.needs)
+    exact = metric(truth, example_prediction(kind, truth, rng, noise=0.0))
+    noisy_prediction = example_prediction(kind, truth, rng, noise=1.0)
     _check_values(metric, truth, noisy_prediction, exact_value=exact.value)
     _check_order(metric, truth, noisy_prediction, rng)
     _check_bad_input(metric, truth, noisy_prediction)
@@ -89,6 +97,40 @@ def check_metric(metric: Metric, *, seed: int = 0) -> None:
             math.isnan(value.value) == bool(value.note),
             f"an undefined value has a note and a defined one has none (here: {value.value}, {value.note!r})",
         )
+
+
+def example_logs() -> list[DriveLog]:
+    """Drives through a crossing: with predictions and a collision, yielding, without predictions, and a failed one."""
+    from giveway.drive.driving import Drive, drive_cases
+    from giveway.drive.scenes import GivenScenes
+    from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
+    from giveway.predictors import make_predictor
+    from giveway.testing.drive_scenes import crossing_case, crossing_scene
+
+    source, predictor = GivenScenes({"crossing": crossing_scene()}), make_predictor("constant_velocity")
+    driven = [
+        found.log
+        for planner in (ConstantSpeedPlanner(), DefaultPlanner())
+        for found in drive_cases([crossing_case(seconds=8.0)], source, predictor=predictor, planner=planner)
+        if isinstance(found, Drive)
+    ]
+    return [*driven, replace(driven[0], predictions=None), replace(driven[1], failed="stopped")]
+
+
+def _check_log(metric: Metric, log: DriveLog) -> None:
+    info, before = metric.info, log.digest
+    value = metric(log)
+    _promise(log.digest == before, "logs are not changed")
+    _promise(value.metric == info.name and value.version == info.version, "a value carries name and version")
+    _promise(not math.isnan(value.value) or bool(value.note), "an undefined value has a note")
+    _promise(
+        math.isnan(value.value) or info.range[0] <= value.value <= info.range[1],
+        f"values lie in the range {info.range} (found {value.value})",
+    )
+    again = metric(replace(log))
+    _promise(repr(again.value) == repr(value.value), "the same log gives the same value")
+    if value.per_item is not None and value.labels:
+        _promise(len(value.labels) == value.per_item.size, "one label per item")
 
 
 def _check_values(metric: Metric, truth: GapTruth, prediction: Prediction, *, exact_value: float) -> None:
@@ -105,11 +147,11 @@ def _check_values(metric: Metric, truth: GapTruth, prediction: Prediction, *, ex
         abs(metric.resampler(truth, prediction)(everything) - value.value) <= TOLERANCE,
         "resampling all samples gives the value",
     )
-    if value.per_sample is not None:
-        _promise(value.per_sample.shape == truth.accepted.shape, "one value per sample")
-        _promise(int(np.isfinite(value.per_sample).sum()) == value.num_samples, "num_samples counts finite values")
+    if value.per_item is not None:
+        _promise(value.per_item.shape == truth.accepted.shape, "one value per sample")
+        _promise(int(np.isfinite(value.per_item).sum()) == value.num_items, "num_items counts finite values")
         _promise(
-            abs(float(np.nanmean(value.per_sample)) - value.value) <= TOLERANCE, "the value is the mean over samples"
+            abs(float(np.nanmean(value.per_item)) - value.value) <= TOLERANCE, "the value is the mean over samples"
         )
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from giveway.core.case import Case
 from giveway.drive.scenes import GivenScenes
 from giveway.planning.builtin import DefaultPlanner
 from giveway.serve.rpc.connection import Connection, Turn
 from giveway.serve.rpc.exchange import ServerClosed
 from giveway.serve.rpc.server import ServerOptions
 from giveway.serve.rpc.sessions import Session, SessionOptions, SessionServer
-from giveway.sim.cases import Case
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})

@@ -22,7 +22,7 @@ from giveway.serve.rpc.messages import (
     PushMyTrajectoryResponse,
 )
 from giveway.serve.rpc.wire import PROTOCOL, mode_of
-from giveway.sim.log_files import read_log
+from giveway.sim.log_files import logs_below, read_log
 from serve.rpc.conftest import Served, Talk, both_ways, short_case
 
 Serve = Callable[..., Served]
@@ -77,7 +77,7 @@ def test_broken_predictions_get_a_sentence_and_may_be_mended(serve: Serve, compa
         assert talk.fetch_car() == car, "refused, so the same car is still to be predicted"
         assert talk.push(push_of(car)).resp_code == 0
     session = finish(served, talk)
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     assert session.document["wire"]["counts"]["refused"] == len(BROKEN)
     assert len([e for e in session.document["wire"]["events"] if e["kind"] == "refused"]) == len(BROKEN)
 
@@ -93,9 +93,9 @@ def test_after_three_refusals_the_drive_goes_on_with_constant_velocity(
         assert talk.push(push_of(first, states=29)).resp_code == -1
     assert talk.fetch_car() != first
     session = finish(served, talk)
-    assert session.run.fallbacks == 1
+    assert session.document["predictors"][0]["fallbacks"] == 1
     assert session.document["wire"]["counts"]["given_up"] == 1
-    log = read_log(next((tmp_path / "out").glob("logs/*/*/log.json")).parent)
+    log = next(log for log in map(read_log, logs_below(tmp_path / "out")) if log.predictions is not None)
     (event,) = [e for e in log.events if e.kind == "fallback"]
     assert (event.tick, event.car) == (0, "other")
     assert event.text == "3 pushes were refused, the last one: mode 0 has 29 states, 30 are needed"
@@ -126,7 +126,7 @@ def test_a_client_that_dies_with_a_car_in_hand_costs_one_prediction(serve: Serve
     session = finish(served, Talk(served.address, stream=stream, name="second"))
     counts = session.document["wire"]["counts"]
     assert counts["takeovers"] == 1
-    assert session.run.fallbacks == counts["late"] >= 1
+    assert session.document["predictors"][0]["fallbacks"] == counts["late"] >= 1
     assert any(e["text"] == "second took over from dying" for e in session.document["wire"]["events"])
 
 
@@ -139,7 +139,7 @@ def test_a_client_that_reconnects_in_time_gets_the_same_car(serve: Serve, stream
     after = Talk(served.address, stream=then, name="me")
     assert after.fetch_car() == car
     session = finish(served, after)
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     assert session.document["wire"]["counts"]["repeated_fetches"] == 2
 
 
@@ -158,7 +158,7 @@ def test_a_second_client_gets_no_work_and_changes_nothing(serve: Serve, compat: 
         assert "another client (first) is connected" in response.msg
     assert first.fetch_car() == car, "what the second one pushed was not taken"
     session = finish(served, first)
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     assert session.document["wire"]["counts"]["busy"] == (2 if stream else 1), "each message of a stream is a fetch"
 
 
@@ -182,7 +182,7 @@ def test_a_client_that_begins_with_a_push_is_told_to_fetch(serve: Serve, stream:
     assert "fetch first" in answer.msg
     session = finish(served, talk)
     assert session.document["wire"]["counts"]["unexpected_pushes"] == 1
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
 
 
 @both_ways
@@ -193,7 +193,7 @@ def test_huge_messages_are_refused_by_the_transport_and_the_server_goes_on(serve
     with pytest.raises(grpc.RpcError) as caught:
         talk.push(push_of(car, states=60_000))
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert finish(served, talk).run.fallbacks == 0
+    assert finish(served, talk).document["predictors"][0]["fallbacks"] == 0
 
 
 def test_clients_of_another_protocol_are_told(serve: Serve) -> None:
@@ -225,7 +225,7 @@ def test_a_strict_server_wants_to_hear_its_version_and_survives_who_does_not_say
             next(channel.stream_stream(PREDICT)(iter([b""]), timeout=10, metadata=spoken))
         assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
     session = finish(served, Talk(served.address, stream=True))
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     assert session.document["wire"]["counts"]["other_protocol"] == 3
 
 
@@ -238,7 +238,7 @@ def test_enormous_numbers_are_refused_and_the_largest_allowed_ones_are_survived(
     assert answer.resp_code == -1
     assert "a number beyond 100000" in answer.msg
     assert talk.push(push_of(car, x=-1e5)).resp_code == 0
-    assert finish(served, talk).run.failed == {}
+    assert finish(served, talk).run.failed == 0
 
 
 @both_ways

@@ -76,7 +76,7 @@ def answer(connection: Connection, count: int) -> None:
 
 def wait_for_logs(out: Path, count: int) -> None:
     until = time.monotonic() + 30
-    while len(list(out.glob("logs/*/*/log.json"))) < count and time.monotonic() < until:
+    while len(logs_below(out)) < count and time.monotonic() < until:
         time.sleep(0.05)
 
 
@@ -134,7 +134,7 @@ def test_a_client_killed_between_fetch_and_push_costs_one_prediction_and_the_nex
     document = json.loads(printed)
     assert document["wire"]["counts"]["takeovers"] == 1
     assert document["predictors"][0]["fallbacks"] == document["wire"]["counts"]["late"] >= 1
-    (log,) = (read_log(folder) for folder in logs_below(out))
+    (log,) = (log for log in map(read_log, logs_below(out)) if log.predictions is not None)
     first = next(event for event in log.events if event.kind == "fallback")
     assert (first.tick, first.text) == (0, "no prediction within 5000 ms")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from giveway.core.log import DriveLog
 from giveway.core.predictions import Trajectories
 from giveway.drive.driving import Drive, drive_cases
 from giveway.planning.builtin import DefaultPlanner
 from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
-from giveway.sim.log_files import read_log
-from giveway.sim.logs import DriveLog
+from giveway.sim.log_files import logs_below, read_log
 from giveway.testing.motion import answer_of
 from serve.rpc.conftest import SOURCE, Served, both_ways, short_case
 
@@ -57,8 +57,8 @@ def in_process(predictor: str, names: list[str]) -> list[DriveLog]:
 
 
 def logs_in(out: Path) -> dict[str, DriveLog]:
-    logs = [read_log(path.parent) for path in out.glob("logs/*/*/log.json")]
-    return {log.case.id: log for log in logs}
+    logs = [read_log(path) for path in logs_below(out)]
+    return {log.case.id: log for log in logs if log.meta["predictor"] != "recorded"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_client_process_gives_the_logs_of_a_run_in_process(
     logs = logs_in(tmp_path / "out")
     expected = in_process(predictor, ["one", "two"])
     assert [logs[log.case.id].digest for log in expected] == [log.digest for log in expected]
-    assert session.run.fallbacks == 0
+    assert session.document["predictors"][0]["fallbacks"] == 0
     assert session.document["wire"]["counts"]["answered"] == 20
     assert session.document["wire"]["counts"].get("streams", 0) == (0 if more else 1)
     assert session.document["wire"]["goodbye"]
@@ -130,7 +130,7 @@ def test_a_stopped_session_is_resumed_by_the_next_server(serve: Serve, tmp_path:
     report = predict_for(Connection(second.address), make_predictor("echo"))
     session = second.result()
     assert report.cases == ("two",)
-    assert (session.run.driven, session.run.skipped) == (1, 1)
+    assert (session.run.done, session.run.skipped) == (2, 2), "one case each, driven and recorded"
     assert set(logs_in(tmp_path / "out")) == set(names)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Car, Case, Role
 from giveway.core.files import write_text
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, RowOrigin
@@ -29,7 +30,6 @@ from giveway.core.tracks import Tracks
 from giveway.data.store import open_store, recording_folder, write_recording
 from giveway.generate.evaluation.results import TestResult
 from giveway.sim.case_files import write_cases
-from giveway.sim.cases import Car, Case, Role
 
 DATASET = "generated"
 EGO = "ego"

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from giveway.core.case import Case
 from giveway.core.errors import ProtocolError
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import drive_cases
@@ -22,7 +23,6 @@ from giveway.serve.rpc.exchange import Exchange, ServerClosed
 from giveway.serve.rpc.remote import RemotePredictor
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
 from giveway.serve.rpc.wire import Request, idle_response, prediction_of
-from giveway.sim.cases import Case
 
 CASES = ("merge-00", "roundabout-00", "junction-00")
 AGAIN = "merge-00-again"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.case import Case
 from giveway.core.histories import (
     FUTURE_STEPS,
     STATE_SIZE,
@@ -18,7 +19,6 @@ from giveway.predictors.acceptance import stack_rows
 from giveway.predictors.protocol import PredictorInfo
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.wire import Request, request_of, track_ids
-from giveway.sim.cases import Case
 
 
 class RemotePredictor:

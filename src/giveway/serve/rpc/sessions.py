@@ -12,17 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from giveway.core.case import Case
 from giveway.core.files import write_text
-from giveway.drive.runs import DriveRun, run_predictor, write_summary
+from giveway.drive.document import document_of
+from giveway.drive.run import drive_all
 from giveway.drive.scenes import SceneSource
-from giveway.experiments import Progress
-from giveway.metrics.driving_challenge import DEFAULT, ChallengeRules
+from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
+from giveway.experiments import Progress, RunSummary, Store, collect
+from giveway.metrics.challenge import DEFAULT, ChallengeRules
 from giveway.planning.protocol import Planner
 from giveway.serve.rpc.exchange import Exchange, Tally
 from giveway.serve.rpc.remote import RemotePredictor
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
-from giveway.sim.cases import Case
 
 GOODBYE_S = 5.0
 """How long a client may take to answer 233."""
@@ -58,11 +61,11 @@ class Session:
     """One finished session.
 
     Attributes:
-        run: the drives and their scores.
+        run: how many drives were made, skipped and failed; those of the recorded drivers count as well.
         document: summary of the run and of the wire, in JSON's types.
     """
 
-    run: DriveRun
+    run: RunSummary
     document: dict[str, Any]
 
 
@@ -108,28 +111,26 @@ class SessionServer:
     def _drive(self, out: Path, progress: Progress | None) -> Session:
         options = self._session
         predictor = RemotePredictor(self._exchange, self._cases, name=options.name)
+        plan = PlannedDrives(
+            spec=DriveSpec(
+                predictors=(predictor,), planner=options.planner, metric=options.rules.name, seed=options.seed
+            ),
+            predictors=(NamedPredictor(model=predictor),),
+            planner=options.planner,
+            cases=self._cases,
+            source=self._source,
+            one_by_one=True,
+        )
         try:
-            run = _in_thread(
-                lambda: run_predictor(
-                    self._cases,
-                    self._source,
-                    predictor=predictor,
-                    planner=options.planner,
-                    out=out,
-                    rules=options.rules,
-                    seed=options.seed,
-                    batch=1,
-                    progress=progress,
-                ),
-                self._exchange.close,
-            )
+            run = _in_thread(lambda: drive_all(plan, out, progress=progress), self._exchange.close)
         except KeyboardInterrupt:
-            finished = len(list(out.glob("logs/*/*/log.json")))
+            done = collect(Store(out))
+            finished = done.filter(pl.col("predictor") == options.name)["key"].n_unique() if done.height else 0
             self.stopped = {"cases": len(self._cases), "finished": finished, "wire": self._wire(out, goodbye=False)}
             raise
         self._exchange.finish()
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
-        document = write_summary(out, [run], options.planner)
+        document = document_of(Store(out))
         document["wire"] = self._wire(out, goodbye=goodbye)
         return Session(run=run, document=document)
 
@@ -167,9 +168,9 @@ def tally_document(tally: Tally) -> dict[str, Any]:
     }
 
 
-def _in_thread(work: Callable[[], DriveRun], unwind: Callable[[], None]) -> DriveRun:
+def _in_thread(work: Callable[[], RunSummary], unwind: Callable[[], None]) -> RunSummary:
     """Run the simulation in its own thread, so that an interrupt reaches this one and ends it in order."""
-    results: list[DriveRun] = []
+    results: list[RunSummary] = []
     errors: list[BaseException] = []
 
     def body() -> None:

@@ -1,0 +1,220 @@
+"""What one drive left behind: everything that is needed to score and to watch it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.case import Case, Role, case_dict
+from giveway.core.displays import shown
+from giveway.core.origins import RowOrigin
+from giveway.core.tracks import Tracks
+
+PLAN_EVERY = 5
+"""A logged plan has a point each half second."""
+
+
+class Region(StrEnum):
+    """Where a car was hit."""
+
+    FRONT = "front"
+    REAR = "rear"
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """One contact episode of two agents.
+
+    Attributes:
+        first: id of one agent; of the ego if it is involved.
+        second: id of the other agent.
+        start_tick: first tick of contact.
+        end_tick: last tick of contact.
+        time_s: of the first tick, in seconds of the recording.
+        relative_speed_mps: norm of the difference of the velocities at the first tick.
+        first_region: where ``first`` was hit.
+        second_region: where ``second`` was hit.
+        first_at_fault: whether ``first`` is to blame.
+        second_at_fault: whether ``second`` is to blame.
+        reason: why, in words.
+        at_spawn: the contact began with the first tick of one of them: nobody's fault, counted apart.
+        vulnerable: a pedestrian or cyclist is involved: counted apart as well.
+    """
+
+    first: str
+    second: str
+    start_tick: int
+    end_tick: int
+    time_s: float
+    relative_speed_mps: float
+    first_region: Region
+    second_region: Region
+    first_at_fault: bool
+    second_at_fault: bool
+    reason: str
+    at_spawn: bool
+    vulnerable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedPredictions:
+    """What the ego's planner was told, N predictions of one case in order of tick and car.
+
+    Attributes:
+        tick: (N,) when.
+        agent: (N,) row of the car in the tracks.
+        states: (N, K, 30, 5) x, y, vx, vy, heading in site coordinates.
+        probability: (N, K); unused modes have 0.
+    """
+
+    tick: IntArray
+    agent: IntArray
+    states: FloatArray
+    probability: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """Something that happened, other than a collision.
+
+    Attributes:
+        tick: when.
+        kind: ``fallback``, ``delayed``, ``left``, ``note``, ...
+        car: whom it concerns; empty for the case as a whole.
+        text: one sentence.
+    """
+
+    tick: int
+    kind: str
+    car: str
+    text: str
+
+
+def last_known(values: FloatArray) -> float:
+    """The last value that is not NaN; 0 without any."""
+    known = values[~np.isnan(values)]
+    return float(known[-1]) if known.size else 0.0
+
+
+def _empty() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriveLog:
+    """One drive; A agents, T ticks, T + 1 instants.
+
+    Attributes:
+        case: what was driven.
+        tracks: what happened; time in seconds of the recording.
+        recorded: what the recording shows of the same agents at the same instants, whatever starts the case alters.
+        roles: (A,) who drove each.
+        predicted: (A,) who was predicted.
+        ego: row of the ego.
+        ego_s: (T + 1,) distance of the ego along its path since its start [m]; NaN where absent.
+        recorded_ego_s: (T + 1,) the same of the recorded ego, along its own path from its own start.
+        expected_progress_m: distance of the recorded ego's last place from the start of the driven one, along its path.
+        ego_left: the ego reached the end of its path.
+        plans: (T, 10, 2) ego's plan at +0.5 s ... +5 s, made at each tick; NaN where it made none.
+        predictions: what its planner was told; None if nobody was asked.
+        collisions: contact episodes.
+        events: everything else.
+        outside_m: (A, T + 1) signed distance of the outermost corner of each driven car from the edge of the drivable
+            area [m], positive outside; NaN without a map and for replay cars.
+        recorded_outside_m: (A, T + 1) the same of the recorded cars.
+        limit_mps: (T + 1,) speed limit where the ego is; NaN where the map gives none.
+        meta: seed, versions, planner and predictor with parameters.
+        failed: why the run did not finish; empty if it did.
+        origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
+        recorded_origins: (A,) the same of ``recorded``.
+    """
+
+    case: Case
+    tracks: Tracks
+    recorded: Tracks
+    roles: tuple[Role, ...]
+    predicted: BoolArray
+    ego: int
+    ego_s: FloatArray
+    recorded_ego_s: FloatArray
+    expected_progress_m: float
+    ego_left: bool
+    plans: FloatArray
+    predictions: LoggedPredictions | None
+    collisions: tuple[Collision, ...]
+    events: tuple[LogEvent, ...]
+    outside_m: FloatArray
+    recorded_outside_m: FloatArray
+    limit_mps: FloatArray
+    meta: Mapping[str, Any] = field(default_factory=_empty)
+    failed: str = ""
+    origins: tuple[RowOrigin, ...] = ()
+    recorded_origins: tuple[RowOrigin, ...] = ()
+
+    def __repr__(self) -> str:
+        seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0
+        who = f"{self.meta.get('predictor') or 'no predictor'}, planner {self.meta.get('planner', '')}"
+        end = f"failed: {self.failed}" if self.failed else f"{len(self.collisions)} collisions"
+        return f"DriveLog({self.case.id}, {who}, {self.tracks.num_agents} agents, {seconds:.1f} s, {end})"
+
+    def _repr_html_(self) -> str:
+        return shown("log", self)
+
+    @property
+    def num_fallbacks(self) -> int:
+        """Predictions that were missing or unusable and were replaced by constant velocity."""
+        return sum(event.kind == "fallback" for event in self.events)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over what happened; must not depend on batch size, workers or transport."""
+        parts = hashlib.sha256()
+        arrays = [
+            self.tracks.xy,
+            self.tracks.heading,
+            self.tracks.velocity,
+            self.tracks.observed,
+            self.ego_s,
+            self.plans,
+        ]
+        if self.predictions is not None:
+            arrays += [self.predictions.tick, self.predictions.agent, self.predictions.probability]
+            arrays.append(self.predictions.states)
+        for array in arrays:
+            parts.update(str(array.shape).encode())
+            parts.update(array.tobytes())
+        facts = {name: value for name, value in self.facts().items() if name != "meta"}
+        parts.update(json.dumps(facts, sort_keys=True).encode())
+        return parts.hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """Everything that is not an array, in JSON's types; origins only where they are known."""
+        known = {"origins": self.origins, "recorded_origins": self.recorded_origins}
+        origins = {name: [row.to_plain() for row in rows] for name, rows in known.items() if rows}
+        return json.loads(
+            json.dumps(
+                {
+                    "case": case_dict(self.case),
+                    "roles": list(self.roles),
+                    "predicted": self.predicted.tolist(),
+                    "ego": self.ego,
+                    "expected_progress_m": self.expected_progress_m,
+                    "ego_left": self.ego_left,
+                    "collisions": [asdict(c) for c in self.collisions],
+                    "events": [asdict(e) for e in self.events],
+                    "meta": dict(self.meta),
+                    "failed": self.failed,
+                    **origins,
+                }
+            )
+        )

@@ -1,0 +1,195 @@
+"""What to drive: the specification, and the predictors, planner and cases it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_serializer
+
+from giveway.core.case import Case
+from giveway.core.errors import UsageError
+from giveway.drive.case_sets import BUNDLED, CaseScenes, open_cases
+from giveway.drive.scenes import SceneSource
+from giveway.experiments import content_key
+from giveway.metrics.challenge import rules_called
+from giveway.planning import make_planner
+from giveway.planning.protocol import Planner
+from giveway.predictors import make_predictor, named_file, predictor_named
+from giveway.predictors.protocol import FittedPredictor
+from giveway.sim.case_sets import CaseSet
+
+MAX_THREADS = 64
+"""Largest number of threads of the simulator."""
+
+
+class DriveSpec(BaseModel):
+    """What to drive.
+
+    Attributes:
+        predictors: registered names, ``NAME:FILE`` for trained ones, import paths, or objects with ``info`` and
+            ``predict``.
+        planner: registered name, import path, or an object with ``info`` and ``plan``.
+        cases: case file or folder, or a :class:`giveway.sim.case_sets.CaseSet`; the bundled set if None.
+        data: folder with the recordings of the cases.
+        metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_documented``.
+        max_cases: drive at most this many cases, in file order.
+        seed: root of all random streams.
+        checkpoint: file for trained predictors that are named without one.
+        keep_predictions: whether logs keep predictions, which replays show as fans.
+        threads: of the simulator; never changes a result.
+        max_hours: start no further case after this time.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    predictors: tuple[Any, ...] = Field(min_length=1)
+    planner: Any = "lattice"
+    cases: Path | CaseSet | None = None
+    data: Path | None = None
+    metric: str = "challenge"
+    max_cases: int | None = Field(default=None, ge=1)
+    seed: int = 0
+    checkpoint: Path | None = None
+    keep_predictions: bool = True
+    threads: int = Field(default=1, ge=1)
+    max_hours: float | None = Field(default=None, ge=0)
+
+    @field_serializer("predictors", when_used="json")
+    def _plain_predictors(self, given: tuple[Any, ...]) -> list[str]:
+        return [_text(one) for one in given]
+
+    @field_serializer("planner", when_used="json")
+    def _plain_planner(self, given: Any) -> str:
+        return _text(given)
+
+    @field_serializer("cases", when_used="json")
+    def _plain_cases(self, given: Path | CaseSet | None) -> str | None:
+        if isinstance(given, CaseSet):
+            return f"{len(given)} cases, {content_key([case.fingerprint for case in given])[:12]}"
+        return None if given is None else str(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedPredictor:
+    """A predictor of a run.
+
+    Attributes:
+        model: whom to ask.
+        text: how a worker process makes the same one; empty for an object of this process.
+        checkpoint: file that it is made with, beside the text.
+        variant: tells apart predictors of the same name, by the hash of a checkpoint.
+    """
+
+    model: FittedPredictor
+    text: str = ""
+    checkpoint: Path | None = None
+    variant: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name and variant, as the parameters of a cell have them."""
+        return label_of(self.model.info.name, self.variant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDrives:
+    """What a specification amounts to.
+
+    Attributes:
+        spec: validated.
+        predictors: in the order of tables.
+        planner: drives the ego.
+        cases: in order.
+        source: their recordings.
+        roots: dataset to data root, for worker processes.
+        one_by_one: the predictor must be asked about one case after the other.
+    """
+
+    spec: DriveSpec
+    predictors: tuple[NamedPredictor, ...]
+    planner: Planner
+    cases: Sequence[Case]
+    source: SceneSource
+    roots: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    one_by_one: bool = False
+
+
+def label_of(name: str, variant: str) -> str:
+    """Name of a predictor with its variant."""
+    return f"{name} {variant}".strip()
+
+
+def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> PlannedDrives:
+    """Make predictors and planner and read the cases; nothing is driven.
+
+    Args:
+        spec: what to drive.
+        roots: dataset to folder with its recordings, where ``spec.data`` does not say.
+
+    Raises:
+        UnknownNameError, UsageError: for a predictor or planner that cannot be made.
+        FileFormatError: cases that cannot be read.
+    """
+    rules_called(spec.metric)
+    data = spec.data
+    if isinstance(spec.cases, CaseSet):
+        chosen, data = spec.cases.cases[: spec.max_cases], data or spec.cases.recordings
+    else:
+        chosen, _ = open_cases(spec.cases, spec.data, spec.max_cases)
+    if not chosen:
+        raise UsageError("there are no cases to drive", where="cases", found=repr(spec.cases))
+    known = {name: Path(folder) for name, folder in (roots or {}).items()}
+    datasets = sorted({case.dataset for case in chosen} - {BUNDLED})
+    folders = {name: data or known[name] for name in datasets if data is not None or name in known}
+    return PlannedDrives(
+        spec=spec,
+        predictors=tuple(predictor_of(given, spec.checkpoint) for given in spec.predictors),
+        planner=planner_of(spec.planner),
+        cases=chosen,
+        source=CaseScenes(folders),
+        roots=folders,
+    )
+
+
+def planner_of(given: Any) -> Planner:
+    """The planner of a name, an import path, or the object itself.
+
+    Raises:
+        UnknownNameError, UsageError: there is none.
+    """
+    planner = make_planner(given) if isinstance(given, str) else given
+    if not isinstance(planner, Planner):
+        raise UsageError(
+            "this is not a planner",
+            where="planner",
+            found=type(planner).__name__,
+            hint="give a name, or an object with an attribute 'info' and a method 'plan'; see docs/drive/planner.md",
+        )
+    return planner
+
+
+def predictor_of(given: Any, checkpoint: Path | None) -> NamedPredictor:
+    """The predictor of a name, an import path, or the object itself.
+
+    Raises:
+        UnknownNameError, UsageError: there is none.
+    """
+    if not isinstance(given, str):
+        model = make_predictor(given)
+        return NamedPredictor(model=model, variant=getattr(model, "fingerprint", ""))
+    name, file = named_file(given)
+    learns = file is None and checkpoint is not None and predictor_named(name).info.learns
+    model = make_predictor(given, checkpoint)
+    return NamedPredictor(
+        model=model,
+        text=given,
+        checkpoint=checkpoint if learns else None,
+        variant=getattr(model, "fingerprint", ""),
+    )
+
+
+def _text(given: Any) -> str:
+    return given if isinstance(given, str) else str(given.info.name)

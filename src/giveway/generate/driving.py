@@ -1,0 +1,85 @@
+"""Driving a batch of scenes to their ends, with the perturbation over the drivers' actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from giveway.core.arrays import FloatArray
+from giveway.generate.drivers.cars import CarDriver
+from giveway.generate.episodes import drive_episodes
+from giveway.generate.perturbation.adaptive import Filed, Perturbation
+from giveway.generate.protocol import EpisodeRecord, Outcome, Scenes
+from giveway.generate.worlds import Worlds
+from giveway.sim.free_motion import HEADING, X, Y
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driven:
+    """One episode with what the perturbation did in it.
+
+    Attributes:
+        record: the episode.
+        triggers: joint manoeuvres.
+        filed: what became of them.
+    """
+
+    record: EpisodeRecord
+    triggers: int
+    filed: tuple[Filed, ...]
+
+
+def drive_scenes(
+    worlds: Worlds,
+    scenes: Scenes,
+    driver: CarDriver,
+    *,
+    seeds: Sequence[int],
+    genes: FloatArray | None = None,
+    perturbation: Perturbation | None = None,
+) -> list[Driven]:
+    """Drive one episode per world.
+
+    Args:
+        worlds: as many as there are scenes.
+        scenes: where everybody starts.
+        driver: of the learning cars.
+        seeds: one per scene.
+        genes: (N, k, genes_per_car) for drivers that a search steers.
+        perturbation: layer over the driver's actions; None for none.
+    """
+    if genes is None:
+        genes = np.zeros((scenes.num_scenes, worlds.n_cars, driver.genes_per_car))
+    driver.begin(worlds, scenes, seeds, genes)
+    step = 0
+
+    def act(worlds: Worlds, seen: NDArray[np.float32]) -> FloatArray:
+        nonlocal step
+        wanted = driver.act(worlds, seen, step)
+        if perturbation is not None:
+            running = worlds.moving.outcome == int(Outcome.RUNNING)
+            driving = worlds.moving.present[:, 1 : 1 + worlds.n_cars] & running[:, None]
+            wanted = perturbation.apply(step, wanted, places(worlds), driving)
+        step += 1
+        return wanted
+
+    records = drive_episodes(worlds, act, scenes=scenes)
+    if perturbation is None:
+        return [Driven(record=record, triggers=0, filed=()) for record in records]
+    perturbation.finish(places(worlds), worlds.moving.present[:, 1 : 1 + worlds.n_cars])
+    return [
+        Driven(record=record, triggers=int(perturbation.triggers[w]), filed=tuple(perturbation.filed[w]))
+        for w, record in enumerate(records)
+    ]
+
+
+def places(worlds: Worlds) -> FloatArray:
+    """(W, k, 2) learning cars relative to the ego, along and across its heading [m]."""
+    state = worlds.moving.state
+    ego, cars = state[:, :1], state[:, 1 : 1 + worlds.n_cars]
+    dx, dy = cars[..., X] - ego[..., X], cars[..., Y] - ego[..., Y]
+    cos, sin = np.cos(ego[..., HEADING]), np.sin(ego[..., HEADING])
+    return np.stack([cos * dx + sin * dy, -sin * dx + cos * dy], axis=-1)
