@@ -39,17 +39,18 @@ def traffic(agents: int) -> PreparedCase:
     ego = agents // 2
     near = {ego + k for k in (1, 2, 3)}
     cast = [Car(id=str(i), role=Role.EGO if i == ego else Role.IDM, predicted=i in near) for i in range(agents)]
+    scene = scene_of(cars, duration_s=20.0)
     case = Case(
         id="bench",
         dataset="testing",
         recording="bench",
         site="bench",
-        tracks_sha256="",
+        tracks_sha256=next(iter(scene.provenance.files.values())),
         start_s=1.0,
         end_s=1.0 + STEPS / 10,
         cars=tuple(cast),
     )
-    return prepare(case, scene_of(cars, duration_s=20.0))
+    return prepare(case, scene)
 
 
 def drive(simulation: Simulation) -> int:

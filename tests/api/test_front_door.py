@@ -22,6 +22,12 @@ def test_importing_the_package_imports_no_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_importing_the_package_takes_less_than_three_tenths_of_a_second() -> None:
+    code = "import time; began = time.process_time(); import giveway; print(time.process_time() - began)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.3
+
+
 def test_listing_the_names_imports_no_library() -> None:
     code = f"import giveway, sys; dir(giveway); print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

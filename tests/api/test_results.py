@@ -122,7 +122,8 @@ def test_values_describe_themselves_in_a_line(folder: Path, gaps: gw.Results) ->
     scene = next(iter(data))
     samples = gw.extract_gaps("lgap", folder / "recordings", n_input_max=2)
     assert repr(scene).startswith("Scene(lgap ") and repr(scene.tracks).startswith("Tracks(2 agents, ")
-    assert "<iframe" in scene._repr_html_() and "accepted" in samples._repr_html_()
+    assert "<iframe" in scene._repr_html_() and "<svg" in scene.tracks._repr_html_()
+    assert "accepted" in samples._repr_html_() and samples._repr_html_().count("<rect") == 24
     assert f"{samples.num_samples} samples" in repr(samples) and len(repr(scene)) < 200
     assert data.verify().ok and len(data) == len(data.recordings)
 
@@ -164,6 +165,9 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
     (tmp_path / "store.json").write_text('{"format": 99, "written_by": "giveway 9"}', encoding="utf-8")
     with pytest.raises(StoreError, match="newer version"):
         gw.Results.open(tmp_path)
+    (tmp_path / "store.json").write_text('{"format": 1, "written_by": "giveway 0.1.0"}', encoding="utf-8")
+    with pytest.raises(StoreError, match="earlier version"):
+        gw.Results.open(tmp_path)
     (tmp_path / "store.json").write_text('{"format": 2, "written_by": "giveway 0.2.0"}', encoding="utf-8")
     with pytest.raises(StoreError, match="the store is empty"):
         gw.Results.open(tmp_path)
@@ -180,7 +184,7 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
         (lambda out: gw.run_gaps(17, out), UsageError, "a specification is"),
         (lambda out: gw.run_drive(out=out, predictors=["constant_speed"]), UnknownNameError, "constant"),
         (lambda out: gw.run_drive(out=out, predictors=[]), ConfigError, "predictors"),
-        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "not a trajectory predictor"),
+        (lambda out: gw.run_drive(out=out, predictors=[3]), UsageError, "this is not a predictor"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], planner=3), UsageError, "not a planner"),
         (lambda out: gw.run_drive(out=out, predictors=["echo"], max_case=3), ConfigError, "did you mean 'max_cases'"),
         (lambda out: gw.find_failures(out, planner="idm", budgets=3), ConfigError, "did you mean 'budget'"),

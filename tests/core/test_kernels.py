@@ -68,3 +68,34 @@ def test_functions_of_vector_units_are_off() -> None:
 
     assert os.environ["NUMBA_DISABLE_INTEL_SVML"] == "1"
     assert numba.config.DISABLE_INTEL_SVML == 1
+
+
+def test_a_constant_argument_makes_no_second_variant_of_a_kernel() -> None:
+    from giveway.core.kernels import njit
+
+    def double(x):  # type: ignore[no-untyped-def]
+        return 2 * x
+
+    double.__module__ = "giveway.of_a_test"  # kernels of others are left alone
+    twice = njit(double)
+
+    @njit
+    def both(x):  # type: ignore[no-untyped-def]
+        return twice(x) + twice(9)
+
+    assert both(3) == 24
+    assert len(twice.overloads) == 1
+
+
+def test_remembered_operators_tell_numbers_and_arrays_apart() -> None:
+    import numpy as np
+
+    from giveway.core.kernels import njit
+
+    @njit
+    def product(a, b):  # type: ignore[no-untyped-def]
+        return a * b
+
+    for a, b in ((2, 3), (2, 1.5), (1.5, 2), (True, 3), (np.arange(3), 2), (np.arange(3.0), np.arange(3))):
+        assert np.array_equal(product(a, b), a * b) and np.asarray(product(a, b)).dtype == np.asarray(a * b).dtype
+    assert product("a", 3) == "aaa"

@@ -1,16 +1,22 @@
-"""Campaigns on an engine: the same tests, wherever they are driven."""
+"""Campaigns on an engine: the same tests, wherever they are driven, however often they are interrupted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from giveway.cli.main import run as giveway
+from giveway.core.errors import StoreError
 from giveway.experiments import Store, status
-from giveway.generate.campaign.engine import FOLDER
+from giveway.experiments.store import STORE_FILE
 
 PLAN = ["--ego", "constant_speed", "--driver", "program", "--budget", "12", "--seed", "3"]
 
@@ -50,6 +56,16 @@ def test_campaigns_on_two_workers_write_the_same_tests(one_by_one: Path, tmp_pat
     assert driven_in(tmp_path / "S") == driven_in(one_by_one)
 
 
+def test_every_start_is_recorded_with_what_was_asked_for(one_by_one: Path, capsys) -> None:
+    command(capsys, "run", *PLAN, "--campaigns", 2, "--out", one_by_one)
+    starts = Store(one_by_one).provenance()
+    assert [start["counts"]["done"] for start in starts] == [24, 0]
+    assert starts[0]["experiment"] == "campaign"
+    assert starts[0]["spec"]["planner"] == ["constant_speed"]
+    assert starts[0]["spec"]["seed"] == 3
+    assert starts[0]["code"]["giveway"]
+
+
 def test_a_campaign_that_is_out_of_time_goes_on_later(one_by_one: Path, tmp_path: Path, capsys) -> None:
     code, found, _ = command(capsys, "run", *PLAN, "--campaigns", 2, "--max-hours", 0, "--out", tmp_path / "S")
     assert code == 0
@@ -60,15 +76,43 @@ def test_a_campaign_that_is_out_of_time_goes_on_later(one_by_one: Path, tmp_path
     assert driven_in(tmp_path / "S") == driven_in(one_by_one)
 
 
+def test_a_campaign_that_is_killed_goes_on_as_if_it_had_not_been(one_by_one: Path, tmp_path: Path, capsys) -> None:
+    out = tmp_path / "S"
+    words = ["generate", "run", *PLAN, "--campaigns", "2", "--out", str(out)]
+    program = f"from giveway.cli.main import run; run({words!r})"
+    process = subprocess.Popen([sys.executable, "-c", program], env=os.environ, stderr=subprocess.DEVNULL)
+    while process.poll() is None and len(list(out.rglob("cells/*/*.json"))) < 3:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = len(list(out.rglob("cells/*/*.json")))
+    assert before >= 3
+    code, found, err = command(capsys, "run", *PLAN, "--campaigns", 2, "--out", out)
+    assert code == 0, err
+    assert found["driven"] + found["skipped"] == 24
+    assert driven_in(out) == driven_in(one_by_one)
+
+
 def test_a_campaign_over_its_time_limit_fails_and_keeps_its_tests(tmp_path: Path, capsys) -> None:
     assert command(capsys, "run", *PLAN, "--out", tmp_path / "S")[0] == 0
-    endless = [*PLAN[:-4], "--budget", 5_000, "--seed", 3]
-    code, found, _ = command(capsys, "run", *endless, "--time-limit", 2, "--out", tmp_path / "S")
+    slow = [*PLAN[:-4], "--budget", 300, "--seed", 3]
+    code, found, _ = command(capsys, "run", *slow, "--time-limit", 0.01, "--out", tmp_path / "S")
     assert code == 1
     assert [f["error"] for f in found["failures"]] == ["TimeLimit"]
     assert found["skipped"] == 12
     assert found["missing"] > 0
-    assert status(Store(tmp_path / "S" / FOLDER)).failed == 1
+    assert status(Store(tmp_path / "S")).failed == 1
+
+
+def test_a_store_of_release_0_1_is_refused_with_a_way_out(tmp_path: Path, capsys) -> None:
+    (tmp_path / "S").mkdir()
+    (tmp_path / "S" / STORE_FILE).write_text(json.dumps({"format": 1, "written_by": "giveway 0.1.0"}))
+    code, _, err = command(capsys, "run", *PLAN, "--out", tmp_path / "S")
+    assert code == 2
+    assert "earlier version" in err
+    assert "new folder" in err
+    with pytest.raises(StoreError, match="earlier version"):
+        Store(tmp_path / "S")
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.data import DATASETS
-from giveway.generate.campaign.kept import stored_campaigns
 from giveway.generate.evaluation.methods import METHODS
-from giveway.generate.learning.policy import Policy, PolicyInfo, load_policy, save_policy
+from giveway.generate.failures import stored_campaigns
+from giveway.generate.learning.policy import Policy, PolicyInfo, load_policy, policy_bytes
 from giveway.generate.policies import world_name
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.sim.case_files import read_cases
@@ -131,9 +131,10 @@ def test_training_again_goes_on_or_says_why_not(capsys, trained):
     ]
     found = document(capsys, *arguments, "--steps", 480)
     assert found["resumed_at"] == 480
-    code, _, err = call(capsys, *arguments, "--steps", 960)
+    code, _, err = call(capsys, *arguments, "--steps", 480, "--seed", 1)
     assert code == 2
-    assert "replay was not kept" in err
+    assert "the folder holds a training with other settings" in err
+    assert "seed = 0 (asked for 1)" in err
 
 
 def test_a_warm_start_is_made_however_it_is_asked_for(capsys, tmp_path):
@@ -156,7 +157,7 @@ def test_a_warm_start_is_made_however_it_is_asked_for(capsys, tmp_path):
             *asked,
             *SMALL,
         )
-        policies.append(load_policy(tmp_path / name / "last.safetensors").fingerprint)
+        policies.append(load_policy(tmp_path / name).fingerprint)
     assert policies[0] == policies[1] != policies[2]
 
 
@@ -313,7 +314,7 @@ def test_a_policy_for_another_number_of_cars_is_refused(capsys, trained, tmp_pat
 )
 def test_a_policy_that_does_not_fit_is_refused_before_anything_is_driven(capsys, tmp_path, command, settings, words):
     path = tmp_path / "p.safetensors"
-    save_policy(path, idle_policy(WorldSettings(**settings)))
+    path.write_bytes(policy_bytes(idle_policy(WorldSettings(**settings))))
     arguments = ["generate", command, "-p", path, "--ego", "idm", "--seeds", 2, "--budget", 10, "--workers", 1]
     code, _, err = call(capsys, *arguments, "--out", tmp_path / "B")
     assert code == 2
@@ -375,7 +376,7 @@ def test_a_planner_that_raises_is_a_finding_and_the_search_goes_on(capsys, tmp_p
 def test_the_site_shows_every_test_and_replays_of_failures(capsys, store, tmp_path):
     found = document(capsys, "report", store, "--out", tmp_path / "site", "--replays", 2)
     (section,) = found["sections"]
-    assert section["kind"] == "generate"
+    assert section["kind"] == "campaign"
     folder = tmp_path / "site" / section["id"]
     first = (folder / "index.html").read_text()
     assert "avoidable and at fault (headline)" in first

@@ -16,7 +16,7 @@ def main(names: list[str]) -> None:
     """Compute whole sets and write one file each."""
     for name in names or list(SETS):
         lines = [f"{key}\t{value}" for key, value in SETS[name](whole=True)]
-        (FROZEN / f"{name}.tsv").write_text("\n".join([header(), *lines]) + "\n", encoding="utf-8")
+        (FROZEN / f"{name}.tsv").write_text("\n".join([header(name), *lines]) + "\n", encoding="utf-8")
         print(f"{name}: {len(lines)} lines")
 
 

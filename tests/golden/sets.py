@@ -7,10 +7,13 @@ right only in a commit that changes numbers on purpose and says so.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +34,7 @@ MEASURED = (
 )
 """Metrics whose digest is frozen, in the order in which it was taken."""
 ROADS = ("straight", "merge", "roundabout", "four_way")
+METHOD_MEASURES = ("avoidable_at_fault_rate", "violation_rate", "min_ttc_s", "infeasible_share", "failure_kinds")
 DATASETS = ("highd", "ind", "interaction", "interaction_cases", "leeds", "lgap", "round")
 
 
@@ -166,6 +170,87 @@ def agreement(*, whole: bool) -> Lines:
                 yield f"{coefficient.__name__} {k} {weights}", number(value)
 
 
+def methods(*, whole: bool) -> Lines:
+    """Measures of generation methods, one campaign per seed."""
+    few = ("sandwich", "random_search", "cma_es", "no_attack")
+    more = (*few, "policy", "random_actions", "scripted", "idm")
+    for ego in ("idm", "lattice") if whole else ("idm",):
+        with tempfile.TemporaryDirectory() as folder:
+            chosen = [word for name in (more if whole else few) for word in ("--method", name)]
+            for metric in METHOD_MEASURES:
+                said = io.StringIO()
+                with contextlib.redirect_stdout(said):
+                    giveway("generate", "bench", *chosen, "-o", Path(folder) / "B", "-e", ego, "--seeds", 2, "-n", 20,
+                            "--metric", metric, "-w", 1, "--json")  # fmt: skip
+                document = json.loads(said.getvalue())
+                values = document.get("result", document)["values"][ego]
+                for method, runs in values.items():
+                    yield from ((f"{ego} {method} {seed} {metric}", number(v)) for seed, v in enumerate(runs))
+
+
+def training(*, whole: bool) -> Lines:
+    """Policies and learning curves of small trainings: from scratch, and from scripted cars with the other learner."""
+    import giveway as gw
+    from giveway.generate.learning.policy import load_policy
+
+    small = {"hidden": [32, 32], "batch": 64, "learning_starts": 500}
+    warm = {**small, "warm_steps": 400, "clone_updates": 20, "n_step": 3}
+    size = {"env_steps": 3000, "round_steps": 1000, "worlds": 16, "ticks": 60}
+    with tempfile.TemporaryDirectory() as folder:
+        for algorithm, learning in {"maddpg": small, "matd3": warm}.items() if whole else [("maddpg", small)]:
+            out = Path(folder) / algorithm
+            found = gw.train_traffic(out, planner="idm", algorithm=algorithm, learning=learning, **size).frame()
+            policy = load_policy(out)
+            yield f"{algorithm} policy", digest(policy.theta, policy.mean, policy.deviation)
+            yield f"{algorithm} fingerprint", policy.fingerprint
+            for (metric,), rows in sorted(found.group_by(["metric"])):
+                values = " ".join(number(v) for v in rows.sort("round")["value"])
+                yield f"{algorithm} {metric}", hashlib.sha256(values.encode()).hexdigest()
+
+
+def rehearsal(*, whole: bool) -> Lines:
+    """A study that simulated raters answered: their orders, the exported tables, and every number of the analysis.
+
+    Codes of raters and times of day differ from one rehearsal to the next and are left out.
+    """
+    import polars as pl
+
+    from giveway.study.analysis import analyze_study
+    from giveway.study.workspace import open_study
+
+    with tempfile.TemporaryDirectory() as folder:
+        root, study = Path(folder) / "recordings", Path(folder) / "study"
+        giveway("data", "synth", "-d", "interaction", "-o", root, "-n", 1, "--minutes", 1)
+        giveway("study", "create", "--clips", root, "--out", study, "--num-clips", 12, "--seconds", 6)
+        for raters in (8, 24) if whole else (8,):
+            answered, tables = Path(folder) / f"answered-{raters}", Path(folder) / f"tables-{raters}"
+            giveway("study", "rehearse", study, "--out", answered, "--raters", raters)
+            giveway("study", "export", answered, "--out", tables)
+            long = pl.read_csv(tables / "answers.csv")
+            for n, (_, rows) in enumerate(long.group_by("rater", maintain_order=True)):
+                order = " ".join(f"{position} {clip}" for position, clip in rows["position", "clip"].iter_rows())
+                yield f"{raters} raters, order {n}", hashlib.sha256(order.encode()).hexdigest()
+            for name in ("answers", "wide", "counts", "checks", "raters"):
+                table = pl.read_csv(tables / f"{name}.csv")
+                steady = [c for c in table.columns if c != "rater" and not c.endswith("_utc") and c != "app_version"]
+                rows = repr([steady if name != "wide" else len(steady), *table[steady].rows()])
+                yield f"{raters} raters, table {name}", hashlib.sha256(rows.encode()).hexdigest()
+            analysis = analyze_study(open_study(answered), draws=200)
+            yield from _flat(f"{raters} raters", asdict(analysis))
+
+
+def _flat(name: str, value: object) -> Lines:
+    """The numbers of a nested value, one line each; words are no numbers."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{name} {key}", inner)
+    elif isinstance(value, list | tuple | np.ndarray):
+        for n, inner in enumerate(value):
+            yield from _flat(f"{name} {n}", inner)
+    elif not isinstance(value, str):
+        yield name, number(value)
+
+
 def _cells(store: Path, prefix: str, *, named: tuple[str, ...]) -> Lines:
     records = [json.loads(p.read_bytes()) for p in sorted(store.rglob("cells/**/*.json"))]
     lines = []
@@ -188,4 +273,7 @@ SETS: dict[str, Callable[..., Lines]] = {
     "benchmark": benchmark,
     "clips": clips,
     "agreement": agreement,
+    "methods": methods,
+    "training": training,
+    "rehearsal": rehearsal,
 }

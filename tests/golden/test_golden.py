@@ -43,7 +43,7 @@ def check(name: str, *, whole: bool) -> None:
     made_on, expected = frozen(name)
     found = dict(SETS[name](whole=whole))
     assert found
-    wrong = differences(expected, found, exact=made_on == header())
+    wrong = differences(expected, found, exact=made_on == header(name))
     assert not wrong, f"{len(wrong)} of {len(found)} lines changed:\n" + "\n".join(wrong[:10])
     if whole:
         assert found.keys() == expected.keys()

@@ -16,15 +16,18 @@ import pytest
 from giveway.cli.main import run
 from giveway.core.errors import StoreError, UsageError
 from giveway.drive.pages import summary_blocks
+from giveway.experiments import Cell, CellResult, Measurement, Store
+from giveway.experiments.records import encode_result
 from giveway.gaps.boards import board_pages, interval
 from giveway.generate.pages import generated_blocks, generated_facts
 from giveway.reports.browsing import chunks, detail_digits, finite, script, table_data
 from giveway.reports.charts import ticks
 from giveway.reports.citations import bibliography, citations_for
-from giveway.reports.content import Page, PageLimits, Paragraph, Part, origin_blocks
+from giveway.reports.content import Page, PageLimits, Paragraph, Part, Picture, Replay, origin_blocks
 from giveway.reports.find import make_report
 from giveway.reports.rendering import render_page, script_text, single_page
 from giveway.reports.results import Results
+from giveway.reports.section import SECTIONS, Section
 from giveway.reports.table import Table, entry, table_of
 from giveway.reports.writing import first_page, write_site
 from giveway.testing.stores import invented_store
@@ -432,6 +435,64 @@ def test_sections_of_one_title_are_told_apart_by_their_folders(tmp_path: Path) -
     (alone,) = make_report(tmp_path / "one", tmp_path / "other", limits=PageLimits(samples=0)).parts
     assert alone.title == "Gap acceptance"
     assert alone.pages[0].facts[0][0].startswith("AUC")
+
+
+def test_a_folder_that_cannot_be_shown_says_why_and_the_others_are_shown(tmp_path: Path) -> None:
+    invented_store(tmp_path / "all" / "good", 20)
+    store = Store(tmp_path / "all" / "odd", create=True)
+    cell = Cell(kind="somebody_elses", params={"a": 1}, data="d")
+    store.write_encoded(cell.key, encode_result(cell, CellResult(measurements=())), flush=False)
+    made = make_report(tmp_path / "all", tmp_path / "site", limits=PageLimits(samples=0))
+    assert [part.title for part in made.parts] == ["Gap acceptance", "Not shown: odd"]
+    assert "somebody_elses" in (tmp_path / "site" / "odd" / "index.html").read_text()
+    assert broken_links(tmp_path / "site") == []
+    with pytest.raises(StoreError, match="unknown kind"):
+        make_report(tmp_path / "all" / "odd", tmp_path / "other")
+
+
+def test_a_section_of_a_plug_in_gets_all_pages_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Weather(Section):
+        kind, title = "weather", "Weather"
+
+    monkeypatch.setitem(SECTIONS._objects, "weather", Weather())
+    store = Store(tmp_path / "W", create=True)
+    for n in range(3):
+        cell = Cell(kind="weather", params={"day": n}, data="d")
+        measured = Measurement(metric="rain", value=float(n), num_samples=1, metric_version=1)
+        store.write_encoded(cell.key, encode_result(cell, CellResult(measurements=(measured,))), flush=False)
+    (part,) = make_report(tmp_path / "W", tmp_path / "site").parts
+    assert [page.file for page in part.pages] == ["index.html", "cells.html", "provenance.html"]
+    assert "<td>rain</td>" in re.sub(r"\s+", " ", (tmp_path / "site" / "w" / "index.html").read_text())
+    assert data_of(tmp_path / "site" / "w" / "cells.js")["rows"] == 3
+
+
+def test_frozen_results_are_read_once(tmp_path: Path) -> None:
+    invented_store(tmp_path / "R", 20)
+    results = Results.open(tmp_path / "R")
+    frozen = results.frozen()
+    before = frozen.frame().height
+    next((tmp_path / "R" / "cells").rglob("*.json")).unlink()
+    assert frozen.frame().height == before
+    assert results.frame().height == before - 2, "two metrics per cell"
+
+
+def test_a_chapter_of_pages_is_written_once_where_two_blocks_share_a_file(tmp_path: Path) -> None:
+    shown = Picture(title="", file="p.svg", alt="a", data=b"<svg/>")
+    part = Part(id="s", kind="x", pages=(Page(title="T", blocks=(shown, shown)),))
+    names: list[str] = []
+    write_site(tmp_path / "out", [part], title="x", progress=lambda count, name: names.append(name))
+    assert names.count("s/p.svg") == 1
+
+
+def test_a_single_page_holds_its_pictures_and_replays(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>"
+    picture = Picture(title="", file="p.png", alt="a", data=b"PNG")
+    replay = Replay(title="r", file="r", document=lambda: {"title": evil})
+    text = single_page(Page(title="T", blocks=(picture, replay)))
+    assert 'src="data:image/png;base64,UE5H"' in text
+    assert "alert(1)</script>" not in text
+    assert "mountPlayer" in text
+    assert "connect-src" not in text and "default-src 'none'" in html.unescape(text)
 
 
 def heads(table: Table) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -15,8 +15,8 @@ from giveway.cli.output import print_json
 from giveway.core.origins import Origin, banner
 
 if TYPE_CHECKING:
-    from giveway.experiments import FailedCell
-    from giveway.generate.campaign.kept import CampaignRun
+    from giveway.experiments import RunSummary
+    from giveway.generate.spec import CampaignSpec
 
 app = typer.Typer(
     help="Which traffic makes a planner fail although it could have coped?",
@@ -61,18 +61,17 @@ def run(
     engine: str = engine_options.ENGINE,
     scheduler: str | None = engine_options.SCHEDULER,
     cluster: Path | None = engine_options.CLUSTER,
-    time_limit: float | None = typer.Option(None, "--time-limit", min=0.01, help="Seconds a campaign may take."),
-    memory_limit: float | None = typer.Option(None, "--memory-limit", min=1.0, help="Megabytes a campaign may use."),
-    max_hours: float | None = typer.Option(
-        None, "--max-hours", min=0.0, help="Drive no further test (on several workers: start no campaign) after this."
-    ),
+    time_limit: float | None = typer.Option(None, "--time-limit", min=0.01, help="Seconds a test may take."),
+    memory_limit: float | None = typer.Option(None, "--memory-limit", min=1.0, help="Megabytes the tests may use."),
+    max_hours: float | None = typer.Option(None, "--max-hours", min=0.0, help="Drive no further test after this time."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
     as_json: bool = AS_JSON,
 ) -> None:
     """Search initial scenes, drive the cars, perturb them, and keep every failure as a case."""
     from giveway.experiments import default_progress
     from giveway.experiments.specs import validated
-    from giveway.generate.run import FailureSpec, planned, run_campaigns
+    from giveway.generate.run import run_campaigns
+    from giveway.generate.spec import CampaignSpec
 
     values = {
         "planner": ego,
@@ -88,9 +87,9 @@ def run(
         "seed": seed,
         "campaigns": campaigns,
     }
-    plan = planned(validated(FailureSpec, values, where="giveway generate run"))
+    spec = validated(CampaignSpec, values, where="giveway generate run")
     if dry_run:
-        _say_plan(plan.settings.as_dict(), budget * campaigns, as_json=as_json)
+        _say_plan(spec, as_json=as_json)
         return
     executor = engine_options.make_engine(
         engine,
@@ -101,33 +100,35 @@ def run(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    runs, failures = run_campaigns(plan, out, engine=executor, max_hours=max_hours, progress=default_progress())
-    _say_results(out, runs, budget, failures, as_json=as_json)
-    if failures:
+    summary = run_campaigns(spec, out, engine=executor, max_hours=max_hours, progress=default_progress())
+    _say_results(out, spec, summary, as_json=as_json)
+    if summary.failures:
         raise typer.Exit(1)
 
 
-def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list[FailedCell], *, as_json: bool) -> None:
+def _say_results(out: Path, spec: CampaignSpec, summary: RunSummary, *, as_json: bool) -> None:
     from giveway.generate.evaluation.measures import all_measures
-    from giveway.generate.run import require_tests, write_cases
+    from giveway.generate.failures import campaigns_of, write_cases
 
-    require_tests(runs, failures, out)
-    results = [result for run in runs for result in run.results]
+    found = campaigns_of(spec, out)
+    results = [result for campaign in found for result in campaign.results]
     cases = write_cases(out)
     measures = all_measures(results)
     if as_json:
         print_json(
             {
-                "ok": not failures,
+                "ok": not summary.failures,
                 "origin": [Origin.GENERATED],
                 "store": out,
-                "driven": sum(run.driven for run in runs),
-                "skipped": sum(run.skipped for run in runs),
-                "missing": sum(budget - len(run.results) for run in runs),
+                "driven": summary.done,
+                "skipped": summary.skipped,
+                "missing": summary.missing + summary.failed,
                 "cases": cases,
                 "measures": measures,
-                "campaigns": [{"tests": len(r.results), "driven": r.driven, "skipped": r.skipped} for r in runs],
-                "failures": [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in failures],
+                "campaigns": [{"label": c.label, "tests": len(c.results)} for c in found],
+                "failures": [
+                    {"cell": f.cell.label(), "error": f.error, "message": f.message} for f in summary.failures
+                ],
             }
         )
         return
@@ -138,25 +139,28 @@ def _say_results(out: Path, runs: list[CampaignRun], budget: int, failures: list
     )
     if measures["findings"]:
         typer.echo(f"{measures['findings']:.0f} tests ended because the planner raised, hung or gave no plan")
-    for failure in failures:
-        typer.echo(f"campaign with seed {failure.cell.params['seed']} failed: {failure.message}")
-    missing = sum(budget - len(run.results) for run in runs)
-    if missing:
-        typer.echo(f"{missing} tests are missing; start the same command again to go on")
+    for failure in summary.failures:
+        typer.echo(f"{failure.cell.label()} failed: {failure.message}")
+    if summary.missing:
+        typer.echo(f"{summary.missing} tests are missing; start the same command again to go on")
     typer.echo(f"{cases} failures in {out}/cases; look at them: giveway generate report {out}")
 
 
-def _say_plan(settings: dict[str, Any], budget: int, *, as_json: bool) -> None:
+def _say_plan(spec: CampaignSpec, *, as_json: bool) -> None:
+    from giveway.generate.experiment import planned_campaigns
+
+    first, tests = planned_campaigns(spec)[0][0], spec.budget * spec.campaigns
+    world = first.settings["world"]
     plan = {
-        "tests": budget,
-        "simulated_s": budget * settings["steps"] / 10,
-        "disk_mb": round(0.03 * budget, 1),
-        "world": settings,
+        "tests": tests,
+        "simulated_s": tests * world["steps"] / 10,
+        "disk_mb": round(0.03 * tests, 1),
+        "world": world,
     }
     if as_json:
         print_json({"ok": True, **plan})
     else:
-        typer.echo(f"{budget} tests of up to {settings['steps'] / 10:.0f} s, about {plan['disk_mb']} MB")
+        typer.echo(f"{tests} tests of up to {world['steps'] / 10:.0f} s, about {plan['disk_mb']} MB")
 
 
 @app.command()
@@ -198,9 +202,9 @@ def export(
 ) -> None:
     """Write failures as cases for giveway drive and giveway study, or as OpenSCENARIO files."""
     from giveway.core.errors import EmptySelectionError, UsageError
-    from giveway.generate.campaign.kept import stored_campaigns, stored_failures
     from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
+    from giveway.generate.failures import stored_campaigns, stored_failures
 
     if form not in ("cases", "openscenario"):
         raise UsageError("unknown format", where="--format", found=form, hint="cases or openscenario")

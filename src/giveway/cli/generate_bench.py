@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +10,15 @@ import typer
 
 from giveway.cli import engine_options
 from giveway.cli.output import print_json
-from giveway.cli.training_line import training_line
 from giveway.cli.training_options import named_values, reward_weights
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from giveway.experiments import Cell, Executor
+    from giveway.experiments import Executor
     from giveway.generate.evaluation.methods import Method
     from giveway.generate.evaluation.sanity import Band
-    from giveway.generate.evaluation.trainings import TrainingOrder
-    from giveway.generate.worlds import WorldSettings
+    from giveway.generate.evaluation.trainings import MethodTrainings
+    from giveway.generate.spec import CampaignSpec
 
 OUT = typer.Option(..., "--out", "-o", help="Result store; run again to resume.")
 ROAD = typer.Option("straight", "--road", "-r", help="Road of all tests.")
@@ -74,7 +71,7 @@ def bench(
     methods = methods_called(method or None)
     order = None
     if trainings is not None:
-        order = _order(methods, trainings, train_steps, train_seeds, train_worlds, train_set, train_weight)
+        order = _order(trainings, train_steps, train_seeds, train_worlds, train_set, train_weight)
     else:
         methods = _without_trainings(methods, named=bool(method))
     first = _compared(against, methods)
@@ -87,10 +84,10 @@ def bench(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    comparison = _prepared(methods, road, ego, policy, order)
-    cells = comparison.cells(seeds, budget)
-    failed = comparison.run(cells, out, executor, max_hours)
-    _report(out, cells, first, metric, failed, as_json=as_json)
+    policies = {} if order is None else _trained(methods, ego, order, road, policy)
+    spec = _spec(methods, ego, road, policy, policies, seeds, budget)
+    failed = _run(spec, out, executor, max_hours)
+    _report(spec, out, first, metric, failed, as_json=as_json)
 
 
 def sanity(
@@ -110,6 +107,7 @@ def sanity(
     as_json: bool = AS_JSON,
 ) -> None:
     """Check the bands in which results must lie before they are believed; exit code 1 if one does not hold."""
+    from giveway.generate.bench import finished_campaigns
     from giveway.generate.evaluation.methods import SANITY, methods_called
     from giveway.generate.evaluation.sanity import sanity_bands
 
@@ -122,10 +120,9 @@ def sanity(
         memory_limit_mb=memory_limit,
         alone_here=True,
     )
-    comparison = _prepared(methods_called(list(SANITY)), road, ego, policy, None)
-    cells = comparison.cells(seeds, budget)
-    failed = comparison.run(cells, out, executor, max_hours)
-    bands = sanity_bands(out, cells)
+    spec = _spec(methods_called(list(SANITY)), ego, road, policy, {}, seeds, budget)
+    failed = _run(spec, out, executor, max_hours)
+    bands = sanity_bands(finished_campaigns(spec, out))
     fine = not failed and all(band.holds for band in bands)
     if as_json:
         print_json({"ok": fine, "bands": bands})
@@ -136,28 +133,24 @@ def sanity(
 
 
 def _order(
-    methods: Sequence[Method],
     folder: Path,
     steps: int,
     seeds: int,
     worlds: int,
     settings: list[str],
     weights: list[str],
-) -> TrainingOrder:
+) -> MethodTrainings:
     """How to train; whatever is wrong with it is said before the first training."""
-    from giveway.generate.evaluation.trainings import TrainingOrder
+    from giveway.generate.evaluation.trainings import MethodTrainings
 
-    order = TrainingOrder(
+    return MethodTrainings(
         folder=folder,
-        steps=steps,
+        env_steps=steps,
         seeds=seeds,
         worlds=worlds,
         learning=named_values(settings, "--train-set", "gamma=0.95"),
         weights=reward_weights(weights, "--train-weight"),
     )
-    for method in methods:
-        order.config(method)
-    return order
 
 
 def _without_trainings(methods: Sequence[Method], *, named: bool) -> list[Method]:
@@ -186,104 +179,66 @@ def _compared(against: str | None, methods: Sequence[Method]) -> str:
     return against
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Prepared:
-    """Methods, worlds, planners and policies that fit together.
-
-    Attributes:
-        methods: to compare.
-        settings: of the worlds of all methods.
-        egos: planners under test.
-        policies: by training name and planner.
-    """
-
-    methods: Sequence[Method]
-    settings: WorldSettings
-    egos: Sequence[str]
-    policies: Mapping[str, Sequence[Path]]
-
-    def cells(self, seeds: int, budget: int) -> list[Cell]:
-        """One per method, planner and seed."""
-        from giveway.generate.evaluation.protocol import protocol_cells
-
-        return protocol_cells(
-            self.methods,
-            settings=self.settings,
-            egos=self.egos,
-            seeds=range(seeds),
-            budget=budget,
-            policies=self.policies,
-        )
-
-    def run(self, cells: Sequence[Cell], out: Path, executor: Executor, max_hours: float | None) -> int:
-        """Drive what the store lacks; returns how many campaigns failed."""
-        from giveway.experiments import compute as run_cells
-        from giveway.experiments import default_progress
-        from giveway.generate.evaluation.protocol import FUNCTION
-        from giveway.generate.learning.policy import load_policy
-
-        paths = [path for paths in self.policies.values() for path in paths]
-        spec = {"command": "generate bench", "methods": [m.name for m in self.methods], "egos": list(self.egos)}
-        summary = run_cells(
-            cells,
-            experiment=FUNCTION,
-            store=out,
-            spec={**spec, "budget": cells[0].params["budget"]},
-            machine={"policies": {load_policy(path).fingerprint[:16]: str(path.resolve()) for path in paths}},
-            engine=executor,
-            rerun="failed",
-            max_hours=max_hours,
-            progress=default_progress(),
-        )
-        if summary.missing:
-            raise UsageError(
-                "the run was stopped before all campaigns were driven",
-                where=out,
-                found=f"{summary.missing} of {summary.total} campaigns are missing",
-                hint="start the same command again to go on",
-            )
-        return summary.failed
-
-
-def _prepared(
-    methods: Sequence[Method], road: str, egos: Sequence[str], policy: Path | None, order: TrainingOrder | None
-) -> _Prepared:
-    """Check worlds, planners and policies, then train what is missing."""
+def _trained(
+    methods: Sequence[Method], egos: Sequence[str], order: MethodTrainings, road: str, policy: Path | None
+) -> Mapping[str, tuple[Path, ...]]:
+    from giveway.experiments import Progress, default_progress
     from giveway.generate.evaluation.methods import FULL
-    from giveway.generate.learning.policy import load_policy
-    from giveway.generate.policies import POLICY_FILE, check_world, shipped_file
-    from giveway.generate.worlds import WorldSettings
+    from giveway.generate.evaluation.trainings import train_methods
 
-    settings = WorldSettings(road=road, actions="lateral")
-    policies: dict[str, Sequence[Path]] = {}
-    for method, ego in itertools.product(methods, egos):
-        given = None
-        if method.policy_name == FULL and (policy is not None or order is None):
-            path = shipped_file(ego) if policy is None else policy
-            given = path / POLICY_FILE if path.is_dir() else path
-            policies[f"{FULL}@{ego}"] = [given]
-        check_world(method.world_of(settings, ego), None if given is None else load_policy(given))
-    if order is not None:
-        for method, ego in itertools.product([m for m in methods if m.is_trained], egos):
-            key = f"{method.policy_name}@{ego}"
-            if key not in policies:
-                policies[key] = [_train(method, settings, ego, order, seed) for seed in range(order.seeds)]
-    return _Prepared(methods=methods, settings=settings, egos=egos, policies=policies)
+    def progress(name: str) -> Progress:
+        typer.echo(f"training {name}", err=True)
+        return default_progress()
+
+    given = () if policy is None else (FULL,)
+    return train_methods(methods, egos, order, road=road, given=given, progress=progress)
 
 
-def _train(method: Method, settings: WorldSettings, ego: str, order: TrainingOrder, seed: int) -> Path:
-    from giveway.generate.evaluation.trainings import trained
+def _spec(
+    methods: Sequence[Method],
+    egos: Sequence[str],
+    road: str,
+    policy: Path | None,
+    policies: Mapping[str, tuple[Path, ...]],
+    seeds: int,
+    budget: int,
+) -> CampaignSpec:
+    from giveway.generate.spec import CampaignSpec
 
-    typer.echo(f"training {order.place(method, ego, seed).name}", err=True)
-    with training_line(order.steps) as (on_tick, on_round):
-        return trained(method, settings, order, ego=ego, seed=seed, on_tick=on_tick, on_round=on_round)
+    return CampaignSpec(
+        method=tuple(m.name for m in methods),
+        planner=tuple(egos),
+        road=road,
+        policy=policy,
+        policies=policies,
+        campaigns=seeds,
+        budget=budget,
+        tracks=False,
+    )
 
 
-def _report(out: Path, cells: Sequence[Cell], first: str, metric: str, failed: int, *, as_json: bool) -> None:
+def _run(spec: CampaignSpec, out: Path, executor: Executor, max_hours: float | None) -> int:
+    """Drive what the store lacks; returns how many tests failed."""
+    from giveway.experiments import default_progress
+    from giveway.generate.run import run_campaigns
+
+    summary = run_campaigns(spec, out, engine=executor, max_hours=max_hours, progress=default_progress())
+    if summary.missing and not summary.failed:
+        raise UsageError(
+            "the run was stopped before all campaigns were driven",
+            where=out,
+            found=f"{summary.missing} of {summary.total} tests are missing",
+            hint="start the same command again to go on",
+        )
+    return summary.failed
+
+
+def _report(spec: CampaignSpec, out: Path, first: str, metric: str, failed: int, *, as_json: bool) -> None:
+    from giveway.generate.bench import comparisons, finished_campaigns, measured
     from giveway.generate.evaluation.methods import METHODS
-    from giveway.generate.evaluation.protocol import comparisons, measured
 
-    values, compared = measured(out, cells, metric), comparisons(out, cells, first=first, metric=metric)
+    values = measured(finished_campaigns(spec, out), metric)
+    compared = comparisons(values, first)
     if as_json:
         found = {"ok": failed == 0, "metric": metric, "against": first, "values": values, "comparisons": compared}
         print_json(found)

@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from giveway.cli.output import print_json
-from giveway.cli.training_line import training_line
 from giveway.cli.training_options import named_values, reward_weights
 
 
@@ -38,7 +37,7 @@ def train(
     prior: Path | None = typer.Option(
         None, "--prior", help="How people drive, a file of 'giveway generate prior'; the shipped one without it."
     ),
-    keep_replay: bool = typer.Option(False, "--keep-replay", help="Keep the replay, so that it can be extended later."),
+    keep_replay: bool = typer.Option(False, "--keep-replay", hidden=True, help="Of release 0.1; has no effect."),
     seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
     max_rounds: int | None = typer.Option(None, "--max-rounds", min=1, help="Stop after so many rounds now."),
     max_hours: float | None = typer.Option(
@@ -48,8 +47,9 @@ def train(
 ) -> None:
     """Train k cars against a planner; killed at any moment, the same command goes on."""
     asked = named_values([*setting, *([f"warm_steps={warm_steps}"] if warm_steps else [])], "--set", "gamma=0.95")
+    from giveway.experiments import default_progress
     from giveway.experiments.specs import validated
-    from giveway.generate.train import TrainingSpec
+    from giveway.generate.spec import TrainingSpec
     from giveway.generate.train import train as run_training
 
     values = {
@@ -68,25 +68,24 @@ def train(
         "learning": asked,
         "weights": reward_weights(weight),
         "prior": prior,
-        "keep_replay": keep_replay,
         "seed": seed,
     }
     spec = validated(TrainingSpec, values, where="giveway generate train")
-    with training_line(steps) as (on_tick, on_round):
-        result = run_training(spec, out, on_tick=on_tick, on_round=on_round, max_rounds=max_rounds, max_hours=max_hours)
-    best = next(r for r in result.history if r.round == result.best_round)
+    made = run_training(spec, out, max_rounds=max_rounds, max_hours=max_hours, progress=default_progress())
+    best, last = made.best.report, made.rounds[-1].report
     if as_json:
         print_json(
             {
                 "ok": True,
-                "policy": out / "policy.safetensors",
-                "steps": result.history[-1].steps,
-                "resumed_at": result.resumed_at,
-                "best_round": result.best_round,
+                "policy": out,
+                "steps": last.steps,
+                "resumed_at": made.resumed_at,
+                "best_round": best.round,
                 "evaluation": dict(best.evaluation),
-                "history": list(result.history),
+                "history": [one.report for one in made.rounds],
             }
         )
         return
     found = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in best.evaluation.items())
-    typer.echo(f"{out}/policy.safetensors: best of {len(result.history)} rounds at {best.steps} steps; {found}")
+    typer.echo(f"{out}: best of {len(made.rounds)} rounds at {best.steps} steps; {found}")
+    typer.echo(f"  next: giveway generate run --policy {out} --ego {ego} --out failures")

@@ -13,6 +13,8 @@ DISPLAYS: Registry[Callable[[Any], str]] = Registry(
     {
         "scene": "giveway.reports.player.notebook:scene_html",
         "log": "giveway.drive.replay:log_html",
+        "tracks": "giveway.reports.inline_pictures:tracks_html",
+        "samples": "giveway.reports.inline_pictures:samples_html",
     },
     group="giveway.displays",
 )

@@ -24,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, config, dispatcher
+from numba.core import caching, config, dispatcher, types
 
+from giveway.core.compile_time import remember_operators, with_room_for_frames
 from giveway.core.locks import FolderLock
 
 _CONFIG: Any = config
+_UNLITERAL: Any = types.unliteral
 _NJIT: Any = numba.njit
 PACKAGE = Path(__file__).resolve().parents[1]
 MARKS = ("@njit", "@compiled(")
@@ -180,15 +182,19 @@ class _Watch:
         load: Any = caching.Cache.load_overload
         watch = self
 
+        outermost = with_room_for_frames(compile_one)
+
         def compiling(kernel: Any, signature: Any) -> Any:
             if not kernel.py_func.__module__.startswith("giveway."):
                 return compile_one(kernel, signature)
+            if isinstance(signature, tuple):  # a constant argument would make another variant, slow to compile
+                signature = tuple(_UNLITERAL(kind) for kind in signature)
             depth: int = getattr(watch._depth, "value", 0)
             watch._depth.value = depth + 1
             if isinstance(kernel._cache, caching.NullCache) and not kernel.overloads:
                 watch._start(kernel.py_func)
             try:
-                return compile_one(kernel, signature)
+                return compile_one(kernel, signature) if depth else outermost(kernel, signature)
             finally:
                 watch._depth.value = depth
                 if depth == 0:
@@ -204,6 +210,7 @@ class _Watch:
                 watch._start(self._py_func)
             return found
 
+        remember_operators()
         setattr(dispatcher.Dispatcher, "compile", compiling)  # noqa: B010
         setattr(caching.Cache, "load_overload", loading)  # noqa: B010
         Finalize(None, self._sum_up, exitpriority=0)  # unlike atexit also in worker processes
@@ -262,6 +269,7 @@ class _Watch:
         if self.count:
             _say(f"compiled {self.count} of {_num_kernels()} kernels, took {self.seconds:.1f} s")
             self.count = 0
+            gc.freeze()  # the process ends: looking through all that the compiler left takes 0.4 s
 
 
 def _say(text: str) -> None:

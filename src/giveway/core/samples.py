@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
-from giveway.core.displays import facts_html
+from giveway.core.displays import shown
 from giveway.core.histories import Histories
 
 DISTANCES = ("D_C", "D_A", "D_1", "D_2", "D_3", "L_E", "L_T")
@@ -196,16 +196,7 @@ class GapSamples:
         )
 
     def _repr_html_(self) -> str:
-        share = f" ({self.truth.accepted.mean():.0%})" if self.num_samples else ""
-        facts = {
-            "samples": self.num_samples,
-            "accepted": f"{int(self.truth.accepted.sum())}{share}",
-            "participants or targets": len(np.unique(self.group)),
-            "locations": len(np.unique(self.location)),
-            "input steps": f"{self.inputs.num_input} of {self.inputs.dt_s} s",
-            "roles": ", ".join(self.inputs.roles),
-        }
-        return facts_html(f"{self.dataset}, t0 {self.prediction_time}", facts)
+        return shown("samples", self)
 
     @property
     def num_samples(self) -> int:

@@ -30,10 +30,22 @@ def write_weights(
     framework: Literal["numpy", "torch"] = "numpy",
     purpose: str = "writing weights",
 ) -> None:
-    """A safetensors file with its own SHA-256 in the header, written atomically.
+    """Write :func:`weights_bytes` atomically."""
+    data = weights_bytes(tensors, facts, framework=framework, purpose=purpose)
+    with write_atomically(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def weights_bytes(
+    tensors: Mapping[str, Any],
+    facts: Mapping[str, str] | None = None,
+    *,
+    framework: Literal["numpy", "torch"] = "numpy",
+    purpose: str = "writing weights",
+) -> bytes:
+    """Content of a safetensors file with its own SHA-256 in the header; equal weights and facts give equal bytes.
 
     Args:
-        path: where to.
         tensors: by name, each contiguous.
         facts: metadata.
         framework: what the tensors are.
@@ -49,6 +61,14 @@ def write_weights(
             from safetensors.numpy import save
     except ImportError as error:
         raise MissingDependencyError("safetensors", extra="learn", purpose=purpose) from error
-    data = save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL})
-    with write_atomically(path) as temporary:
-        temporary.write_bytes(seal_weights(data))
+    return seal_weights(_in_order(save(dict(tensors), metadata={**(facts or {}), WEIGHTS_ENTRY: NO_SEAL})))
+
+
+def _in_order(data: bytes) -> bytes:
+    """The file with its metadata sorted by name: safetensors 0.8 writes them in an order that changes between calls."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
+    return len(text).to_bytes(8, "little") + text + data[8 + size :]

@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.displays import shown
 
 
 class AgentKind(IntEnum):
@@ -79,6 +80,9 @@ class Tracks:
     def __repr__(self) -> str:
         seconds = float(self.time_s[-1] - self.time_s[0]) if self.num_instants else 0.0
         return f"Tracks({self.num_agents} agents, {self.num_instants} instants, {seconds:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        return shown("tracks", self)
 
     @property
     def num_agents(self) -> int:

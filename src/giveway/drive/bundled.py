@@ -76,14 +76,20 @@ def _road(kind: str) -> BundledRoad:
     return ROADS[kind]()
 
 
+@lru_cache(maxsize=64)
+def _path(kind: str, who: str, number: int) -> CarPath:
+    """One of the routes of a road, e.g. the first of ``ego_routes``."""
+    return path_through(getattr(_road(kind), who)[number], 0.0)
+
+
 def _traffic(kind: str, n: int, seed: int, attempt: int) -> list[_Driver]:
     """Who drives where: ego and one priority car would reach the conflict within a second of each other."""
     rng = stream(seed, "bundled", VERSION, kind, n, attempt)
     road, spot = _road(kind), np.array(CONFLICT_M[kind])
     arrival = rng.uniform(5.0, 6.5)
 
-    def driver(name: str, routes: tuple[FloatArray, ...], arrives_s: float, priority: bool) -> _Driver:
-        path = path_through(routes[int(rng.integers(len(routes)))], 0.0)
+    def driver(name: str, who: str, arrives_s: float, priority: bool) -> _Driver:
+        path = _path(kind, who, int(rng.integers(len(getattr(road, who)))))
         speed, desired = rng.uniform(5.5, 8.5), rng.uniform(7.0, 9.5)
         start = max(project(path, spot)[0] - arrives_s * 0.5 * (speed + desired), 1.0)
         return _Driver(
@@ -96,10 +102,10 @@ def _traffic(kind: str, n: int, seed: int, attempt: int) -> list[_Driver]:
             length_m=float(rng.uniform(4.0, 5.2)),
         )
 
-    ego = driver("1", road.ego_routes, arrival, False)
-    rival = driver("2", road.priority_routes, arrival + rng.uniform(-0.8, 0.8), True)
-    second = driver("3", road.priority_routes, arrival + rng.uniform(2.0, 3.5), True)
-    third = driver("4", road.other_routes, arrival - rng.uniform(2.0, 4.0), True)
+    ego = driver("1", "ego_routes", arrival, False)
+    rival = driver("2", "priority_routes", arrival + rng.uniform(-0.8, 0.8), True)
+    second = driver("3", "priority_routes", arrival + rng.uniform(2.0, 3.5), True)
+    third = driver("4", "other_routes", arrival - rng.uniform(2.0, 4.0), True)
     behind = _Driver(
         name="5",
         path=ego.path,

@@ -101,7 +101,12 @@ class Experiment(Protocol[S]):
 
 EXPERIMENTS: Registry[Experiment[Any]] = Registry(
     "experiment",
-    {"drive": "giveway.drive.experiment:DRIVE", "gaps": "giveway.gaps.experiment:GAPS"},
+    {
+        "gaps": "giveway.gaps.experiment:GAPS",
+        "drive": "giveway.drive.experiment:DRIVE",
+        "campaign": "giveway.generate.experiment:CAMPAIGN",
+        "training": "giveway.generate.training:TRAINING",
+    },
     group="giveway.experiments",
 )
 """Experiments by name; workers import them by it."""

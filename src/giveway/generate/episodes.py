@@ -93,11 +93,6 @@ def drive_episodes(
     ]
 
 
-def drive_episode(worlds: Worlds, policy: Policy, *, scene: Scenes | None = None, seed: int = 0) -> EpisodeRecord:
-    """Drive one episode in a single world."""
-    return drive_episodes(worlds, policy, scenes=scene, seed=seed)[0]
-
-
 def _record(
     worlds: Worlds,
     w: int,

@@ -12,8 +12,8 @@ from typing import Any
 from giveway.core.files import write_text
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
-from giveway.generate.campaign.kept import stored_failures
 from giveway.generate.export.cases import EGO, Failure
+from giveway.generate.failures import stored_failures
 from giveway.generate.summary import CampaignSummary, Reference
 from giveway.reports.charts import SERIES, stacked_bars
 from giveway.reports.content import Block, Chart, Page, Paragraph, Replay, origin_blocks

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from giveway.core.errors import UsageError
 from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.learning.rounds import POLICY_FILE
 from giveway.generate.worlds import Worlds, WorldSettings
 
-POLICY_FILE = "policy.safetensors"
-"""Name of the best policy in the folder of a training, and of the shipped one trained against the default planner."""
-
 TRAINED_AGAINST = {"idm": "policy-idm.safetensors"}
-"""Shipped policies trained against other planners; see docs/generate/train.md for the commands."""
+"""Shipped policies trained against other planners than the default; docs/generate/train.md has the commands."""
 
 
 def shipped_file(ego: str) -> Path:

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
@@ -135,17 +134,6 @@ class Scenes:
         """Scenes of one road and one number of cars, one after the other."""
         names = [f.name for f in fields(parts[0]) if f.name != "road"]
         return replace(parts[0], **{n: np.concatenate([getattr(p, n) for p in parts]) for n in names})
-
-    @staticmethod
-    def from_dicts(rows: list[Mapping[str, Any]]) -> Scenes:
-        """The inverse of :meth:`as_dict` for one or more scenes of one road."""
-        whole = {"ego_lane", "lane", "traffic_lane"}
-        columns: dict[str, Any] = {
-            f.name: np.array([r[f.name] for r in rows], dtype=np.int64 if f.name in whole else np.float64)
-            for f in fields(Scenes)
-            if f.name != "road"
-        }
-        return Scenes(road=str(rows[0]["road"]), **columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from giveway.core.checked import Expect, read_sealed
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, StoreError, UsageError
+from giveway.core.errors import EmptySelectionError, StoreError, UsageError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
-from giveway.experiments import Status
-from giveway.generate.campaign.kept import result_from, stored_campaigns, stored_failures
+from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.export.frames import tracks_of
+from giveway.generate.failures import CASES, stored_campaigns, stored_failures
+from giveway.generate.learning.curves import curves_figure
+from giveway.generate.learning.rounds import stored_rounds
 from giveway.generate.pages import (
     MEASURES,
     WATCH,
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
 NAME_WIDTH, VALUE_WIDTH = 48, 10
 """Columns of the measures of a campaign."""
-CASES = "cases"
-"""Folder of the exported failures inside a store."""
-TRAINING_FILE = "training.json"
 GALLERY = 12
 """Failures that can be watched on one page."""
 
@@ -53,7 +51,7 @@ GALLERY = 12
 class CampaignSection(Section):
     """Tables ``measures`` and ``failures`` of campaigns."""
 
-    kind = "generate"
+    kind = "campaign"
     title = "Generated traffic"
     tables = ("measures", "failures")
 
@@ -128,17 +126,6 @@ class CampaignSection(Section):
         return Page(file="gallery.html", title="Failures to watch", lead=WATCH, blocks=blocks)
 
 
-class ProtocolSection(Section):
-    """Methods compared by ``giveway generate bench``; means over all cells."""
-
-    kind = "generate_protocol"
-    title = "Comparison of methods"
-
-    def origin(self, results: Results) -> str:
-        """Nothing here was recorded."""
-        return banner("the traffic", [Origin.GENERATED])
-
-
 class TrainingSection(Section):
     """Table ``rounds`` and figure ``learning`` of a training."""
 
@@ -146,37 +133,6 @@ class TrainingSection(Section):
     title = "Training"
     tables = ("rounds",)
     figures = ("learning",)
-
-    def spec(self, results: Results) -> Mapping[str, Any]:
-        """Settings of learning, worlds and rounds."""
-        return training_document(results.place)["settings"]
-
-    def runs(self, results: Results) -> Sequence[Mapping[str, Any]]:
-        """Trainings keep no record of their starts."""
-        return ()
-
-    def status(self, results: Results) -> Status:
-        """Rounds that are done; the number asked for is known only of a finished training."""
-        done = int(training_document(results.place)["rounds"])
-        return Status(total=done, done=done, failed=0, missing=0, damaged=(), failures=(), running=False)
-
-    def frame(self, results: Results) -> pl.DataFrame:
-        """One row per round and measure."""
-        document = training_document(results.place)
-        names = ("mean_return", "critic_loss", "value", "noise")
-        rows: list[dict[str, Any]] = []
-        for done in document["history"]:
-            measured = {**{name: done[name] for name in names}, **done["evaluation"]}
-            where = {"kind": self.kind, "round": done["round"], "env_steps": done["steps"]}
-            rows += [
-                {**where, "metric": metric, "value": v, "num_samples": done["episodes"]}
-                for metric, v in measured.items()
-            ]
-        return pl.DataFrame(rows, infer_schema_length=None)
-
-    def samples(self, results: Results, filters: Mapping[str, Any]) -> pl.DataFrame:
-        """A training keeps none."""
-        raise UsageError("a training has no per-sample values", where=results.place, hint="use .frame()")
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Return, loss and evaluation after each round."""
@@ -236,49 +192,25 @@ def failures_table(results: Results, **filters: Any) -> Table:
 
 def rounds_table(results: Results) -> Table:
     """Return, loss and evaluation after each round of a training."""
-    history = training_document(results.place)["history"]
-    names = list(dict.fromkeys(name for done in history for name in done["evaluation"]))
+    reports = [one.report for one in stored_rounds(results.store)]
+    names = list(dict.fromkeys(name for report in reports for name in report.evaluation))
     heads = ("round", "env_steps", "return", "critic loss", *(name.replace("_", " ") for name in names))
     rows = tuple(
         (
-            entry(done["round"]),
-            entry(done["steps"]),
-            entry(done["mean_return"], ".2f"),
-            entry(done["critic_loss"]),
-            *(entry(done["evaluation"].get(name)) for name in names),
+            entry(report.round),
+            entry(report.steps),
+            entry(report.mean_return, ".2f"),
+            entry(report.critic_loss),
+            *(entry(report.evaluation.get(name)) for name in names),
         )
-        for done in history
+        for report in reports
     )
     return table_of("Rounds of the training", heads, rows)
 
 
 def learning_figure(results: Results) -> Figure:
     """Learning curves of a training."""
-    try:
-        from giveway.generate.learning.checkpoint import read_saved
-        from giveway.generate.learning.curves import curves_figure
-    except ImportError as error:
-        raise MissingDependencyError("torch", extra="generate", purpose="reading a training") from error
-    saved = read_saved(results.place)
-    return curves_figure(() if saved is None else saved.history)
-
-
-def training_document(folder: Path) -> dict[str, Any]:
-    """What ``training.json`` says.
-
-    Raises:
-        StoreError: it is damaged, or a newer version wrote it.
-    """
-    expect = Expect(error=StoreError, what="the training", hint="start the same training again")
-    document = read_sealed(folder / TRAINING_FILE, expect=expect).document
-    if document.get("format") != "giveway-training" or int(document.get("version", 0)) > 1:
-        raise StoreError(
-            "this training was written by a newer version, or is none",
-            where=folder / TRAINING_FILE,
-            found=f"format {document.get('format')!r}, version {document.get('version')}",
-            hint="pip install --upgrade giveway",
-        )
-    return document
+    return curves_figure([one.report for one in stored_rounds(results.store)])
 
 
 def _failures(results: Results, filters: Mapping[str, Any], *, everything: bool) -> list[Failure]:
@@ -322,4 +254,4 @@ def _formatted(number: float, form: str) -> Entry:
     return entry(number, text=form.format(number)) if number == number else Entry()
 
 
-CAMPAIGNS, PROTOCOL, TRAINING = CampaignSection(), ProtocolSection(), TrainingSection()
+CAMPAIGNS, TRAINING = CampaignSection(), TrainingSection()

@@ -13,9 +13,9 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
-from giveway.generate.campaign.kept import StoredCampaign, stored_campaigns, stored_failures
 from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.evaluation.realism import distances, joined, motion_values
+from giveway.generate.failures import StoredCampaign, stored_campaigns, stored_failures
 
 SYNTHETIC = "synthetic recordings of this package"
 SYNTHETIC_SEED = 7

@@ -2,64 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from giveway.core.errors import MissingDependencyError, UnknownNameError
+from giveway.core.errors import ConfigError, MissingDependencyError, StoreError
+from giveway.core.files import write_atomically
+from giveway.experiments import Cell, Executor, Inputs, Progress, SerialExecutor, Store, read_index, run
 from giveway.experiments.specs import validated
-from giveway.generate.worlds import WorldSettings
+from giveway.experiments.store import STORE_FILE
+from giveway.generate.experiment import files_digest
+from giveway.generate.learning.curves import curves_figure
+from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.learning.rounds import KIND, StoredRound, best_round, stored_rounds
+from giveway.generate.policies import check_world
+from giveway.generate.spec import TrainingSpec
+from giveway.generate.training import OF_A_ROUND, TRAINING, require_torch, world_of
 from giveway.reports.results import Results
 
-if TYPE_CHECKING:
-    from giveway.generate.learning.session import TrainingResult
-    from giveway.generate.learning.training import RoundReport, Tick
+CURVES = "curves.png"
 
 
-class TrainingSpec(BaseModel):
-    """What to learn.
-
-    Attributes:
-        planner: planner that the cars learn against.
-        road: name, or a lanelet2 map.
-        cars: learning cars, 1 to 4.
-        traffic: bystanders, 0 to 12.
-        env_steps: environment steps.
-        algorithm: ``maddpg`` or ``matd3``.
-        reward: ``full``, or ``legacy`` for the published one.
-        actions: ``lateral`` (pedal, lateral speed) or ``steering``.
-        observation: ``relative``, or ``artefact`` for the published one.
-        ticks: longest episode, 0.1 s each.
-        worlds: stepped together.
-        round_steps: environment steps between checkpoints.
-        learning: settings of learning that differ from their defaults, e.g. ``gamma``.
-        weights: weights of the reward that differ from their defaults.
-        prior: file that says how people drive; the shipped one if None.
-        keep_replay: keep the replay, so that the training can be extended later.
-        seed: root of all random streams.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult:
+    """Attributes:
+    policy: the best one by evaluation.
+    rounds: all rounds.
+    best: round of that policy.
+    resumed_at: environment steps that had been done before; 0 for a new training.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    planner: str = "lattice"
-    road: str = "straight"
-    cars: int = 3
-    traffic: int = 0
-    env_steps: int = Field(default=500_000, ge=1, le=1_000_000_000)
-    algorithm: str = "maddpg"
-    reward: str = "full"
-    actions: str = "lateral"
-    observation: str = "relative"
-    ticks: int = Field(default=150, ge=10, le=2000)
-    worlds: int = Field(default=32, ge=1, le=4096)
-    round_steps: int = Field(default=25_000, ge=100)
-    learning: Mapping[str, Any] = Field(default_factory=dict)
-    weights: Mapping[str, float] = Field(default_factory=dict)
-    prior: Path | None = None
-    keep_replay: bool = False
-    seed: int = 0
+    policy: Policy
+    rounds: tuple[StoredRound, ...]
+    best: StoredRound
+    resumed_at: int
 
 
 def train_traffic(
@@ -77,7 +54,7 @@ def train_traffic(
     """Train cars that make a planner fail; killed at any moment, the same call goes on.
 
     Args:
-        out: training folder; ``policy.safetensors`` in it is the best policy so far.
+        out: training folder, which ``policy=`` of :func:`giveway.find_failures` takes.
         planner: planner that the cars learn against.
         algorithm: how they learn.
         road: ``straight``, ``merge``, ``roundabout``, ``four_way`` or the path of a lanelet2 map.
@@ -85,7 +62,8 @@ def train_traffic(
         env_steps: environment steps to reach.
         max_rounds: stop after this many rounds now.
         max_hours: begin no further round after this time.
-        settings: other fields of :class:`TrainingSpec`, e.g. ``worlds=16, learning={"gamma": 0.95}``.
+        settings: other fields of :class:`~giveway.generate.spec.TrainingSpec`, e.g.
+            ``worlds=16, learning={"gamma": 0.95}``.
 
     Raises:
         ConfigError: a setting that does not exist, or the folder holds a training with other settings.
@@ -94,59 +72,104 @@ def train_traffic(
     given = {"planner": planner, "algorithm": algorithm, "road": road, "cars": cars, "env_steps": env_steps}
     spec = validated(TrainingSpec, {**given, **settings}, where="train_traffic")
     train(spec, Path(out), max_rounds=max_rounds, max_hours=max_hours)
-    return Results.open(out)
+    return Results.open(out, kind=KIND)
 
 
 def train(
     spec: TrainingSpec,
     out: Path,
     *,
-    on_tick: Callable[[Tick], None] | None = None,
-    on_round: Callable[[RoundReport], None] | None = None,
+    engine: Executor | None = None,
     max_rounds: int | None = None,
     max_hours: float | None = None,
+    progress: Progress | None = None,
 ) -> TrainingResult:
-    """Train what a specification says, going on from the last checkpoint in the folder."""
-    try:
-        from giveway.generate.learning.config import LearningConfig
-        from giveway.generate.training import train_cars, weights_for
-    except ImportError as error:
-        raise MissingDependencyError("torch", extra="generate", purpose="training") from error
-    from giveway.generate.environment.arrays import RewardWeights
-    from giveway.generate.evaluation.methods import SCORE
+    """Learn the rounds that a folder lacks, in this process unless an engine is given.
 
-    for name in spec.weights:
-        if name not in RewardWeights._fields:
-            raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where="weights")
-    config = LearningConfig.of({"algorithm": spec.algorithm, **spec.learning}, where="--set")
-    kind: Any = {
-        "actions": spec.actions,
-        "observation": spec.observation,
-        "reward": spec.reward,
-        "weights": weights_for(config, spec.weights),
-    }
-    settings = WorldSettings(
-        road=spec.road,
-        ego=spec.planner,
-        cars=spec.cars,
-        traffic=spec.traffic,
-        steps=spec.ticks,
-        prior=spec.prior,
-        **kind,
-    )
-    return train_cars(
-        settings,
-        config,
+    Raises:
+        ConfigError: the folder holds a training with other settings.
+        StoreError: the folder is something else, another process trains here, or a round failed.
+    """
+    require_torch()
+    _require_same(spec, out)
+    summary = run(
+        TRAINING,
+        spec,
         out,
-        worlds=spec.worlds,
-        steps=spec.env_steps,
-        score=SCORE,
-        seed=spec.seed,
-        made={"algorithm": config.algorithm},
-        round_steps=spec.round_steps,
-        keep_replay=spec.keep_replay,
-        on_tick=on_tick,
-        on_round=on_round,
-        max_rounds=max_rounds,
+        engine=engine or SerialExecutor(),
+        rerun="failed",
+        limit=max_rounds,
         max_hours=max_hours,
+        progress=progress,
     )
+    if summary.failures:
+        failed = summary.failures[0]
+        raise StoreError(
+            "a round of the training failed",
+            where=out,
+            found=failed.reason,
+            hint="mend it and start the same command again: finished rounds are kept",
+        )
+    rounds = stored_rounds(Store(out))
+    _write_curves(out, rounds)
+    before = rounds[: len(rounds) - summary.done]
+    return TrainingResult(
+        policy=load_policy(out),
+        rounds=rounds,
+        best=best_round(rounds),
+        resumed_at=before[-1].report.steps if before else 0,
+    )
+
+
+def _require_same(spec: TrainingSpec, out: Path) -> None:
+    """Refuse what cannot be learned, a folder of release 0.1, and one with a training that has other settings."""
+    world = world_of(spec)
+    check_world(world)
+    if (out / "training.json").is_file():
+        raise StoreError(
+            "this training was written by release 0.1 and cannot go on",
+            where=out,
+            hint="train into a new folder; its policy can be used as before, with --policy",
+        )
+    if not (out / STORE_FILE).is_file():
+        return
+    store = Store(out)
+    keys = read_index(store).frame.filter(kind=KIND)["key"]
+    if keys.is_empty():
+        return
+    asked = TRAINING.cells(spec, Inputs(found=files_digest(world)))[0]
+    there = Cell.from_json(store.read_record(keys[0])["cell"])
+    old, new = dict(_leaves(_facts(there))), dict(_leaves(_facts(asked)))
+    odd = [f"{n} = {old.get(n)} (asked for {new.get(n)})" for n in sorted({*old, *new}) if old.get(n) != new.get(n)]
+    if odd:
+        raise ConfigError(
+            "the folder holds a training with other settings",
+            where=out,
+            found="; ".join(odd),
+            hint="use the same settings to go on, or another --out",
+        )
+
+
+def _facts(cell: Cell) -> dict[str, Any]:
+    """What all rounds of a training have in common."""
+    params = {name: value for name, value in cell.params.items() if name not in OF_A_ROUND}
+    return {**params, **cell.settings, "data": cell.data, **cell.versions}
+
+
+def _leaves(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Names such as ``world.weights.escape`` and their values."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(cast("Mapping[str, Any]", value), f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+def _write_curves(out: Path, rounds: tuple[StoredRound, ...]) -> None:
+    """Learning curves as a picture beside the store, where matplotlib is installed."""
+    try:
+        figure = curves_figure([one.report for one in rounds])
+    except MissingDependencyError:
+        return
+    with write_atomically(out / CURVES) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)

@@ -1,110 +1,220 @@
-"""Cars that learn against a planner: worlds, evaluation and demonstrations of a training, put together."""
+"""Trainings as an experiment: one cell per round; the rounds of a training are a chain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from giveway.core.errors import UsageError
-from giveway.generate.campaign.cutting_in import CutInDriver
+from giveway.core.errors import MissingDependencyError, StoreError, UnknownNameError, UsageError
+from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
+from giveway.experiments.files import plain
+from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.training_measures import policy_evaluation
+from giveway.generate.experiment import files_digest, settings_from
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.learning.session import TrainingPlan, TrainingResult, run_training
-from giveway.generate.policies import world_name
+from giveway.generate.learning.policy import policy_bytes
+from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
+from giveway.generate.policies import check_world, world_name
+from giveway.generate.spec import TrainingSpec
 from giveway.generate.worlds import Worlds, WorldSettings
 
 if TYPE_CHECKING:
-    from giveway.generate.learning.training import RoundReport, Tick
+    from giveway.generate.learning.session import Round
+    from giveway.generate.learning.training import Tick
+
+VERSIONS = {"training": 1}
+OF_A_ROUND = ("round", "env_steps")
+"""Parameters in which the cells of a training differ."""
 
 
-def weights_for(config: LearningConfig, given: Mapping[str, float]) -> RewardWeights:
-    """Weights of the full reward: those given, else the defaults.
+class TrainingExperiment:
+    """Rounds of a training."""
 
-    Shaping by F = gamma Phi(s') - Phi(s) leaves the best policy as it is only with the gamma of the learner (Ng, Harada
-    and Russell 1999), so that is the discount unless one is given.
-    """
-    return RewardWeights(**{"discount": config.gamma, **given})
+    name = KIND
+    Spec = TrainingSpec
+
+    def resolve(self, spec: TrainingSpec, roots: Mapping[str, Path | str], artifacts: Artifacts) -> Inputs:
+        """Refuse what cannot be learned; the files of worlds are fingerprinted.
+
+        Raises:
+            MissingDependencyError: without PyTorch.
+            UnknownNameError: a setting of learning or a weight that does not exist.
+            UsageError: worlds that cannot be made, actions that cannot be learned or demonstrated.
+        """
+        require_torch()
+        world = world_of(spec)
+        check_world(world)
+        digest = files_digest(world)
+        return Inputs(fingerprints={"worlds": digest} if digest else {}, found=digest)
+
+    def cells(self, spec: TrainingSpec, inputs: Inputs) -> Sequence[Cell]:
+        """One cell per round."""
+        config, world = learning_of(spec), world_of(spec)
+        params = {"planner": spec.planner, "road": spec.road, "algorithm": config.algorithm, "seed": spec.seed}
+        settings = {
+            "learning": config.model_dump(mode="json"),
+            "world": world.as_dict(),
+            "worlds": spec.worlds,
+            "round_steps": spec.round_steps,
+            "score": spec.score,
+            "made": {"method": spec.method} if spec.method else {"algorithm": config.algorithm},
+        }
+        ends = round_ends(
+            env_steps=spec.env_steps,
+            round_steps=spec.round_steps,
+            worlds=spec.worlds,
+            warm_steps=config.warm_steps,
+        )
+        chain = content_key([params, settings, inputs.found, VERSIONS])
+        return [
+            Cell(
+                kind=KIND,
+                params={**params, "round": number, "env_steps": steps},
+                settings=settings,
+                data=inputs.found,
+                versions=VERSIONS,
+                chain=chain,
+            )
+            for number, steps in enumerate(ends, 1)
+        ]
+
+    def evaluate(self, batch: Sequence[Cell], context: Context) -> Iterator[tuple[Cell, CellResult]]:
+        """Learn the rounds that have no result.
+
+        What learning needs of the rounds before is in scratch. If that is gone, they are learned again and compared
+        with their results.
+
+        Raises:
+            StoreError: a round that was learned again is another one than before.
+        """
+        require_torch()
+        from giveway.generate.learning.session import learn_rounds
+        from giveway.generate.learning.training import Training
+
+        known = [context.known(cell) for cell in batch]
+        missing = [number for number, result in enumerate(known, 1) if result is None]
+        settings, seed = batch[0].settings, batch[0].params["seed"]
+        world = settings_from(settings["world"])
+        config = LearningConfig.of(settings["learning"])
+        ends = [int(cell.params["env_steps"]) for cell in batch[: missing[-1]]]
+        worlds = Worlds(world, n_worlds=settings["worlds"])
+        try:
+            training = Training(
+                worlds,
+                config,
+                seed=seed,
+                steps=ends[-1],
+                world=world_name(world),
+                made={"world": world.as_dict(), **settings["made"]},
+                demonstrator=CutInDriver() if config.warm_steps else None,
+            )
+            for one in learn_rounds(
+                training,
+                ends,
+                context.scratch("state"),
+                first=missing[0],
+                evaluate=policy_evaluation(world, seed=seed),
+                on_tick=lambda tick: context.message(_progress(tick, training.rounds < missing[0])),
+            ):
+                cell, before = batch[one.report.round - 1], known[one.report.round - 1]
+                result = round_result(one)
+                if before is None:
+                    yield cell, result
+                elif before.info != plain(result.info):
+                    raise StoreError(
+                        "a round that had to be learned again is not the one in the store",
+                        where=cell.label(),
+                        hint="go on with the release and on the kind of machine that it began with, or train into a "
+                        "new folder",
+                    )
+        finally:
+            worlds.close()
 
 
-def train_cars(
-    settings: WorldSettings,
-    config: LearningConfig,
-    folder: Path,
-    *,
-    worlds: int,
-    steps: int,
-    score: str,
-    seed: int,
-    made: Mapping[str, Any],
-    round_steps: int = 25_000,
-    keep_replay: bool = False,
-    on_tick: Callable[[Tick], None] | None = None,
-    on_round: Callable[[RoundReport], None] | None = None,
-    max_rounds: int | None = None,
-    max_hours: float | None = None,
-) -> TrainingResult:
-    """Train the cars of a world against its planner, going on from the last checkpoint in ``folder``.
+def round_result(one: Round) -> CellResult:
+    """The result of a round, with the policy after it."""
+    report = one.report
+    return CellResult(
+        measurements=tuple(
+            Measurement(metric=name, value=value, num_samples=report.episodes)
+            for name, value in report.measures.items()
+        ),
+        attachments={POLICY_FILE: policy_bytes(one.policy)},
+        info={"report": report.as_dict(), "policy": one.policy.fingerprint},
+    )
 
-    Args:
-        settings: of the worlds, the planner among them.
-        config: of learning; with ``warm_steps`` a scripted car drives first and the actors begin as its clones.
-        folder: of the training.
-        worlds: stepped together.
-        steps: environment steps to reach.
-        score: measure of the evaluation that picks the policy.
-        seed: root of all random streams.
-        made: facts for the policy beside its world.
-        round_steps: steps between two checkpoints and evaluations.
-        keep_replay: keep the replay of a finished training, so that it can go on later.
-        on_tick: told after every step.
-        on_round: told after every round.
-        max_rounds: stop after so many rounds now.
-        max_hours: begin no further round after this time.
+
+def require_torch() -> None:
+    """Refuse to train without PyTorch.
 
     Raises:
-        UsageError: actions that cannot be learned or demonstrated, or no steps.
-        ConfigError: the folder holds another training.
-        StoreError: another process trains here, a file is damaged, or the folder cannot be made.
+        MissingDependencyError: saying how to install it.
     """
-    if settings.actions == "maneuvers":
+    try:
+        import torch  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise MissingDependencyError("torch", extra="generate", purpose="training") from error
+
+
+def learning_of(spec: TrainingSpec) -> LearningConfig:
+    """Settings of learning.
+
+    Raises:
+        UnknownNameError: a setting that does not exist.
+        ConfigError: a value out of range.
+    """
+    return LearningConfig.of({"algorithm": spec.algorithm, **spec.learning}, where="--set")
+
+
+def world_of(spec: TrainingSpec) -> WorldSettings:
+    """Worlds to learn in.
+
+    Shaping by F = gamma Phi(s') - Phi(s) leaves the best policy as it is only with the gamma of the learner (Ng, Harada
+    and Russell 1999), so that is the discount of the reward unless one is given.
+
+    Raises:
+        UnknownNameError: a weight of the reward that does not exist.
+        UsageError: actions that cannot be learned or demonstrated.
+    """
+    for name in spec.weights:
+        if name not in RewardWeights._fields:
+            raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where="weights")
+    config = learning_of(spec)
+    if spec.actions == "maneuvers":
         raise UsageError(
             "only continuous actions can be learned here",
             where="--actions",
-            found=settings.actions,
+            found=spec.actions,
             hint="lateral or steering",
         )
-    if config.warm_steps and settings.actions != "lateral":
+    if config.warm_steps and spec.actions != "lateral":
         raise UsageError(
             "the scripted car needs lateral actions",
             where="--warm-steps",
-            found=settings.actions,
+            found=spec.actions,
             hint="--actions lateral",
         )
-    plan = TrainingPlan(
-        steps=steps,
-        round_steps=round_steps,
-        score=score,
-        settings={"world": settings.as_dict()},
-        keep_replay=keep_replay,
+    kind: Any = {"actions": spec.actions, "observation": spec.observation, "reward": spec.reward}
+    return WorldSettings(
+        road=spec.road,
+        ego=spec.planner,
+        cars=spec.cars,
+        traffic=spec.traffic,
+        steps=spec.ticks,
+        prior=spec.prior,
+        weights=RewardWeights(**{"discount": config.gamma, **spec.weights}),
+        **kind,
     )
-    learned_in = Worlds(settings, n_worlds=worlds)
-    try:
-        return run_training(
-            learned_in,
-            config,
-            plan,
-            folder,
-            seed=seed,
-            world=world_name(settings),
-            made={"world": settings.as_dict(), **made},
-            evaluate=policy_evaluation(settings, seed=seed),
-            demonstrator=CutInDriver() if config.warm_steps else None,
-            on_tick=on_tick,
-            on_round=on_round,
-            max_rounds=max_rounds,
-            max_hours=max_hours,
-        )
-    finally:
-        learned_in.close()
+
+
+def _progress(tick: Tick, again: bool) -> str:
+    """How far a training is, in a line."""
+    where = "learning earlier rounds again, " if again else ""
+    if tick.stage != "learning":
+        return f"{where}{tick.steps} steps, {tick.stage} the scripted cars"
+    return f"{where}{tick.steps} steps, noise {tick.noise:.3f}, return {tick.mean_return:.2f}"
+
+
+TRAINING = TrainingExperiment()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.checked import DOCUMENT_BYTES, read_bytes
-from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
+from giveway.core.errors import EmptySelectionError, GivewayError, StoreError, UnknownNameError, UsageError
 from giveway.reports.citations import Citation, bibliography, citations_for
-from giveway.reports.content import PageLimits, Part
+from giveway.reports.content import Page, PageLimits, Paragraph, Part
 from giveway.reports.results import Results
 from giveway.reports.section import BUILTIN
 from giveway.reports.writing import Progress, require_replaceable, write_site
@@ -70,10 +70,14 @@ def make_report(
     require_replaceable(out)
     found = find_results(folder, without=out)
     given = {name: value for name, value in options.items() if value is not None}
-    made = {
-        root: _part(Results.open(root, **given), id, limits or PageLimits())
-        for root, id in zip(found, _ids(folder, found), strict=True)
-    }
+    made: dict[Path, Part] = {}
+    for root, id in zip(found, _ids(folder, found), strict=True):
+        try:
+            made[root] = _part(Results.open(root, **given), id, limits or PageLimits())
+        except (StoreError, UsageError) as error:
+            if len(found) == 1:
+                raise
+            made[root] = _unread(id, error)
     order = list(BUILTIN)
     parts = sorted(_distinct(folder, made), key=lambda p: order.index(p.kind) if p.kind in order else len(order))
     count = write_site(out, parts, title=title or folder.resolve().name, progress=progress)
@@ -148,6 +152,12 @@ def find_results(folder: Path, *, without: Path | None = None) -> list[Path]:
 def _part(results: Results, id: str, limits: PageLimits) -> Part:
     results = results.frozen()
     return Part(id=id, kind=results.kind, pages=tuple(results.pages(limits)), cites=tuple(results.cites()))
+
+
+def _unread(id: str, error: GivewayError) -> Part:
+    """A folder that cannot be shown; the others of the report can."""
+    said = Paragraph(text=str(error), warning=True)
+    return Part(id=id, kind="unread", pages=(Page(title=f"Not shown: {id}", lead=error.what, blocks=(said,)),))
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:

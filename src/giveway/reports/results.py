@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from giveway.core.scene import Scene
     from giveway.sim.case_sets import CaseSet
 
-FOLDERS = {"study.toml": "study", "training.json": "training"}
+FOLDERS = {"study.toml": "study"}
 """File that marks a folder of results which is no store of cells, and the kind of these results."""
 
 
@@ -38,7 +38,7 @@ class Results:
 
     Attributes:
         place: folder of the results; for an address in an object store the copy on this machine.
-        kind: ``gaps``, ``drive``, ``generate``, ``training`` or ``study``.
+        kind: ``gaps``, ``drive``, ``campaign``, ``training`` or ``study``.
     """
 
     def __init__(self, place: Path, kind: str, *, store: Store | None = None, options: Mapping[str, Any] | None = None):
@@ -69,6 +69,12 @@ class Results:
         for file, found in FOLDERS.items():
             if (place / file).is_file():
                 return Results(place, found, options=options)
+        if (place / "training.json").is_file():
+            raise StoreError(
+                "this training was written by release 0.1",
+                where=place,
+                hint="its policy can be used as before, with --policy; for curves and rounds train into a new folder",
+            )
         if not (place / STORE_FILE).is_file():
             raise StoreError(
                 "there is no result store, training or study in this folder",

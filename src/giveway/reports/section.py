@@ -156,8 +156,7 @@ class Section:
 BUILTIN = {
     "gaps": "giveway.gaps.section:GAPS",
     "drive": "giveway.drive.section:DRIVE",
-    "generate": "giveway.generate.section:CAMPAIGNS",
-    "generate_protocol": "giveway.generate.section:PROTOCOL",
+    "campaign": "giveway.generate.section:CAMPAIGNS",
     "training": "giveway.generate.section:TRAINING",
     "study": "giveway.study.section:STUDY",
 }

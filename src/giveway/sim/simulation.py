@@ -35,7 +35,7 @@ from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.sight import gather_rows
-from giveway.sim.step import advance, appear
+from giveway.sim.step import advance
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -91,7 +91,7 @@ class Simulation:
         ticks = int(self.fixed.num_ticks.max())
         self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
         """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
-        self._each(appear)
+        self._each(advance, self._no_forecast, -1, self.idm, self.profiles)
 
     @property
     def done(self) -> bool:

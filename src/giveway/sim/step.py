@@ -43,30 +43,6 @@ REMOVE_WITHIN_M = 1.0
 """A car is taken out when it is this close to the end of its path."""
 
 
-@compiled(_box_kernels, motion)
-def appear(fixed: Fixed, moving: Moving, first_case: int, last_case: int) -> None:
-    """Place everybody who is present at tick 0."""
-    for c in range(first_case, last_case):
-        n = fixed.num_agents[c]
-        spawn(
-            PAST,
-            fixed.driver[c, :n],
-            fixed.size[c],
-            fixed.spawn_tick[c],
-            fixed.start[c],
-            fixed.start_s[c],
-            fixed.rec[c],
-            fixed.rec_on[c],
-            moving.status[c],
-            moving.first[c],
-            moving.s[c],
-            moving.log[c],
-            moving.on[c],
-            moving.plan_s[0, c],
-            moving.delayed[c],
-        )
-
-
 @compiled(_box_kernels, idm, occupancy, profiles, encounters, motion, sight)
 def advance(
     fixed: Fixed,
@@ -78,7 +54,10 @@ def advance(
     first_case: int,
     last_case: int,
 ) -> None:
-    """Move cases ``first_case <= c < last_case`` from ``tick`` to ``tick + 1``; finished ones stay."""
+    """Move cases ``first_case <= c < last_case`` from ``tick`` to ``tick + 1``; finished ones stay.
+
+    Tick -1 is before the start, when nobody is present: stepping from there places everybody who is present at tick 0.
+    """
     agents = fixed.driver.shape[1]
     most = agents * max(forecast.probability.shape[1], 1)
     row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from giveway.core.arrays import IntArray
+from giveway.core.displays import facts_html
 from giveway.stats.agreement import (
     BandRule,
     WeightKind,
@@ -77,6 +78,19 @@ class AgreementSummary:
     categories: tuple[str, ...]
     weights: str
     warnings: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        interval = self.main_interval
+        bounds = "" if interval is None else f" [{interval.low:.3f}, {interval.high:.3f}]"
+        facts = {
+            "weighted Fleiss kappa": f"{self.kappa_corrected:.3f}{bounds}",
+            "as printed": f"{self.kappa_as_printed:.3f}",
+            "AC2": f"{self.ac2:.3f}",
+            "alpha": f"{self.alpha:.3f}",
+            "ratings": f"{self.num_ratings} of {self.num_clips} clips, {self.weights} weights",
+            "notes": "; ".join(self.warnings) or "none",
+        }
+        return facts_html("Agreement", facts)
 
     @property
     def main_interval(self) -> Interval | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
@@ -149,13 +149,13 @@ def _bca_levels(
     below = (np.count_nonzero(draws < estimate) + 0.5 * np.count_nonzero(draws == estimate)) / draws.size
     if not 0 < below < 1:
         return None
-    shift = float(stats.norm.ppf(below))
+    shift = float(ndtri(below))
     acceleration = _acceleration(statistic, units)
-    z = stats.norm.ppf(levels) + shift
+    z = ndtri(levels) + shift
     scale = 1 - acceleration * z
     if np.any(scale <= 0):
         return None
-    corrected = stats.norm.cdf(shift + z / scale)
+    corrected = ndtr(shift + z / scale)
     return float(corrected[0]), float(corrected[1])
 
 

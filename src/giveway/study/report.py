@@ -82,9 +82,7 @@ def conditions_table(results: Results) -> Table:
 
 def differences_table(results: Results) -> Table:
     """Every condition minus the reference."""
-    rows = (
-        (entry(f"{d.condition} − {d.reference}"), _estimate(d.mean), _estimate(d.effect)) for d in results.differences
-    )
+    rows = ((entry(f"{d.condition} − {d.reference}"), _clear(d.mean), _clear(d.effect)) for d in results.differences)
     return _table("differences", ("difference", "of means", "mixed model [logit]"), rows, notes=(model_text(results),))
 
 
@@ -161,8 +159,13 @@ def _number(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:.3f}"
 
 
-def _estimate(found: Estimate | None) -> Entry:
+def _clear(found: Estimate | None) -> Entry:
+    """A difference, marked where its interval excludes zero."""
     if found is None:
         return Entry()
+    return replace(_estimate(found), mark="best" if found.low > 0 or found.high < 0 else "")
+
+
+def _estimate(found: Estimate) -> Entry:
     text = f"{_number(found.value)} ({_number(found.low)} to {_number(found.high)})"
     return entry(found.value, text=text)

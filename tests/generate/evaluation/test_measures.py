@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from giveway.experiments.files import plain
-from giveway.generate.campaign.kept import result_from
 from giveway.generate.evaluation.measures import all_measures, effect, parameter_distance
 from giveway.generate.evaluation.measures import tests_until as until
 from giveway.generate.evaluation.results import TestResult as Result
-from giveway.generate.evaluation.results import failure_kind
+from giveway.generate.evaluation.results import failure_kind, result_from
 from giveway.generate.protocol import Outcome
 from giveway.testing.worlds import car, tracks_of
 

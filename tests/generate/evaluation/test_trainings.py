@@ -11,9 +11,10 @@ from giveway.cli.main import run as giveway
 from giveway.core.errors import ConfigError
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
-from giveway.generate.evaluation.trainings import TrainingOrder, trained
+from giveway.generate.evaluation.trainings import MethodTrainings, train_methods
+from giveway.generate.learning.config import LearningConfig
 from giveway.generate.policies import open_policy
-from giveway.generate.worlds import WorldSettings
+from giveway.generate.training import learning_of, world_of
 
 SMALL = ["--train-steps", "300", "--train-worlds", "4", "--train-set", "hidden=[8,8]", "--train-set", "batch=8"]
 BENCH = ["generate", "bench", "--ego", "idm", "--seeds", "2", "--budget", "10", "--workers", "1", "--json"]
@@ -38,10 +39,10 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
     }
     folders = {p.name for p in (tmp_path / "T").iterdir()}
     assert folders == {
-        TrainingOrder(folder=Path()).place(METHODS[m], "idm", n).name for m in methods[1::2] for n in (0, 1)
+        MethodTrainings(folder=Path()).place(METHODS[m], "idm", n).name for m in methods[1::2] for n in (0, 1)
     }
     stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "T").rglob("policy.safetensors")}
-    assert len(stamps) == 4
+    assert len(stamps) == 4, "one round each"
     again = bench(capsys, *order)
     assert (again[0], json.loads(again[1])) == (0, found)
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
@@ -51,11 +52,15 @@ def test_methods_are_trained_once_per_seed_and_found_again(capsys, tmp_path: Pat
     assert "the folder holds a training with other settings" in err
 
 
-def test_an_order_holds_for_all_methods_but_for_what_makes_the_method(tmp_path: Path) -> None:
-    order = TrainingOrder(folder=tmp_path, learning={"centralized": True, "gamma": 0.9})
-    assert order.config(METHODS["independent"]).centralized is False
-    assert order.config(METHODS["legacy"]).centralized is True
-    assert order.config(METHODS["independent"]).gamma == 0.9
+def test_settings_hold_for_all_methods_but_for_what_makes_the_method(tmp_path: Path) -> None:
+    trainings = MethodTrainings(folder=tmp_path, learning={"centralized": True, "gamma": 0.9})
+
+    def config(method: str) -> LearningConfig:
+        return learning_of(trainings.spec(METHODS[method], road="straight", planner="idm"))
+
+    assert config("independent").centralized is False
+    assert config("legacy").centralized is True
+    assert config("independent").gamma == 0.9
 
 
 @pytest.mark.parametrize(
@@ -63,8 +68,8 @@ def test_an_order_holds_for_all_methods_but_for_what_makes_the_method(tmp_path: 
     [({}, {}, 0.99), ({"gamma": 0.9}, {}, 0.9), ({"gamma": 0.9}, {"discount": 0.99}, 0.99)],
 )
 def test_the_shaping_discounts_as_the_learner_does_unless_told_otherwise(learning, weights, discount) -> None:
-    order = TrainingOrder(folder=Path(), learning=learning, weights=weights)
-    world = order.world(METHODS["policy"], WorldSettings(road="straight", actions="lateral"), ego="idm")
+    trainings = MethodTrainings(folder=Path(), learning=learning, weights=weights)
+    world = world_of(trainings.spec(METHODS["policy"], road="straight", planner="idm"))
     assert world.weights == RewardWeights(discount=discount)
 
 
@@ -74,14 +79,12 @@ def test_the_published_reward_judges_itself() -> None:
 
 
 def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> None:
-    order = TrainingOrder(
-        folder=tmp_path,
-        steps=400,
-        worlds=4,
-        learning={"hidden": [8, 8], "batch": 8, "warm_steps": 200, "clone_updates": 20},
-    )
-    path = trained(METHODS["single"], WorldSettings(road="straight", actions="lateral"), order, ego="idm", seed=0)
-    assert open_policy(path, ego="idm").info.cars == 1
+    learning = {"hidden": [8, 8], "batch": 8, "warm_steps": 200, "clone_updates": 20}
+    trainings = MethodTrainings(folder=tmp_path, env_steps=400, worlds=4, learning=learning)
+    found = train_methods([METHODS["single"], METHODS["idm"]], ["idm"], trainings, road="straight")
+    assert list(found) == ["full-cars-1-traffic-2@idm"]
+    (folder,) = found["full-cars-1-traffic-2@idm"]
+    assert open_policy(folder, ego="idm").info.cars == 1
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
     [
         (["--train-set", "gama=1"], "unknown learning setting 'gama'"),
         (["--train-set", "gamma"], "NAME=VALUE"),
-        (["--train-set", "gamma=7"], "--train-set gamma"),
+        (["--train-set", "gamma=7"], "--set gamma"),
         (["--train-weight", "fun=1"], "unknown weight of the reward 'fun'"),
         (["--train-weight", "terminal_scale=much"], "--train-weight terminal_scale"),
     ],
@@ -101,6 +104,8 @@ def test_nonsense_is_said_before_the_first_training(capsys, tmp_path: Path, opti
     assert not (tmp_path / "T").exists()
 
 
-def test_an_order_out_of_range_is_an_error_of_the_user() -> None:
+def test_a_setting_out_of_range_is_an_error_of_the_user() -> None:
     with pytest.raises(ConfigError):
-        TrainingOrder(folder=Path(), learning={"gamma": 2.0}).config(METHODS["policy"])
+        world_of(
+            MethodTrainings(folder=Path(), learning={"gamma": 2.0}).spec(METHODS["policy"], road="x", planner="idm")
+        )

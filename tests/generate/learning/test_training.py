@@ -1,3 +1,5 @@
+"""Rounds of a training: the same to the bit, in one go, in pieces, or after a kill."""
+
 import json
 import math
 import os
@@ -5,32 +7,34 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from contextlib import closing
+from itertools import islice
 
 import numpy as np
 import pytest
 from safetensors.torch import load_file
 
 from giveway.core.errors import ConfigError, StoreError, UnknownNameError, UsageError
+from giveway.generate.learning.checkpoint import read_state
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.learning.policy import load_policy, save_policy
-from giveway.generate.learning.session import TrainingPlan, run_training
+from giveway.generate.learning.policy import load_policy, policy_bytes
+from giveway.generate.learning.rounds import RoundReport, StoredRound, best_round, round_ends
+from giveway.generate.learning.session import learn_rounds
+from giveway.generate.learning.training import Training
 from giveway.testing.pursuit import PursuitWorlds, capture_share
 
 SMALL = LearningConfig(hidden=(16, 16), batch=32, learning_starts=64, update_every=8)
-PLAN = TrainingPlan(steps=768, round_steps=256, settings={"road": "toy"})
+ENDS = [256, 512, 768]
 
 
-def train(out, config=SMALL, plan=PLAN, **more):
-    return run_training(PursuitWorlds(8), config, plan, out, seed=3, world="toy 1", **more)
+def learn(state, config=SMALL, ends=ENDS, *, first=1, limit=None, **more):
+    training = Training(PursuitWorlds(8), config, seed=3, steps=ends[-1], world="toy 1")
+    with closing(learn_rounds(training, ends, state, first=first, **more)) as rounds:
+        return list(islice(rounds, limit))
 
 
-def weights(folder):
-    return load_file(next(folder.glob("learner-*.safetensors")))
-
-
-def assert_same_training(first, second):
-    one, two = weights(first), weights(second)
+def assert_same_state(first, second):
+    one, two = (load_file(next(folder.glob("learner-*.safetensors"))) for folder in (first, second))
     assert one.keys() == two.keys()
     for name in one:
         assert one[name].equal(two[name]), name
@@ -47,73 +51,106 @@ def assert_same_training(first, second):
 )
 def test_a_training_in_pieces_equals_one_without_interruption(tmp_path, settings):
     config = SMALL.model_copy(update=settings)
-    train(tmp_path / "whole", config)
-    for _ in range(3):
-        result = train(tmp_path / "pieces", config, max_rounds=1)
-    assert result.resumed_at == 512
-    assert_same_training(tmp_path / "whole", tmp_path / "pieces")
+    whole = learn(tmp_path / "whole", config)
+    pieces = [
+        learn(tmp_path / "pieces", config, first=1, limit=1),
+        learn(tmp_path / "pieces", config, first=2, limit=2),
+        learn(tmp_path / "pieces", config, first=3),
+    ]
+    assert [[one.report.round for one in piece] for piece in pieces] == [[1], [1, 2], [2, 3]]
+    assert_same_state(tmp_path / "whole", tmp_path / "pieces")
+    for piece in pieces:
+        for one in piece:
+            same = whole[one.report.round - 1]
+            assert one.report.as_dict() == same.report.as_dict()
+            assert one.policy.fingerprint == same.policy.fingerprint
 
 
 def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
-    plan = TrainingPlan(steps=4096, round_steps=256, settings={})
+    ends = [256 * n for n in range(1, 17)]
     program = (
         "from pathlib import Path; from giveway.testing.pursuit import PursuitWorlds;"
         "from giveway.generate.learning.config import LearningConfig;"
-        "from giveway.generate.learning.session import TrainingPlan, run_training;"
+        "from giveway.generate.learning.session import learn_rounds;"
+        "from giveway.generate.learning.training import Training;"
         "c = LearningConfig(hidden=(16, 16), batch=32, learning_starts=64, update_every=8);"
-        "p = TrainingPlan(steps=4096, round_steps=256, settings={});"
-        f"run_training(PursuitWorlds(8), c, p, Path({str(tmp_path / 'killed')!r}), seed=3, world='toy 1')"
+        "t = Training(PursuitWorlds(8), c, seed=3, steps=4096, world='toy 1');"
+        f"list(learn_rounds(t, {ends}, Path({str(tmp_path / 'killed')!r})))"
     )
     process = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "OMP_NUM_THREADS": "1"})
-    state = tmp_path / "killed" / "training.json"
+    state = tmp_path / "killed" / "state.json"
     while not state.exists() and process.poll() is None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    done = json.loads(state.read_text())["steps"]
-    train(tmp_path / "killed", plan=plan)
-    train(tmp_path / "whole", plan=plan)
-    assert 256 <= done < 4096
-    assert_same_training(tmp_path / "whole", tmp_path / "killed")
+    done = json.loads(state.read_text())["rounds"]
+    assert 1 <= done < 16
+    rest = learn(tmp_path / "killed", ends=ends, first=done + 1)
+    assert [one.report.round for one in rest] == list(range(done, 17))
+    learn(tmp_path / "whole", ends=ends)
+    assert_same_state(tmp_path / "whole", tmp_path / "killed")
 
 
-def test_the_best_policy_by_evaluation_is_kept_and_history_is_written(tmp_path):
+@pytest.mark.parametrize("what", ["replay", "document", "round that is past", "round of another length"])
+def test_a_state_that_cannot_be_used_costs_time_but_no_bit(tmp_path, what):
+    ends = [200, 512, 768] if what == "round of another length" else ENDS
+    learn(tmp_path / "state", ends=ends, limit=1 if ends != ENDS else 2)
+    if what == "replay":
+        next((tmp_path / "state").glob("replay-*")).write_bytes(b"nonsense")
+        with pytest.raises(StoreError, match="damaged"):
+            read_state(tmp_path / "state")
+    elif what == "document":
+        (tmp_path / "state" / "state.json").write_text("{")
+    again = learn(tmp_path / "state", first=1 if what == "round that is past" else 3)
+    assert [one.report.round for one in again] == [1, 2, 3]
+    learn(tmp_path / "whole")
+    assert_same_state(tmp_path / "whole", tmp_path / "state")
+
+
+def test_rounds_are_evaluated_and_count_their_episodes(tmp_path):
     scores = iter([0.1, 0.9, 0.4])
-    plan = TrainingPlan(steps=768, round_steps=256, settings={}, score="capture_rate")
-    result = train(tmp_path, plan=plan, evaluate=lambda policy: {"capture_rate": next(scores)})
-    assert result.best_round == 2
-    assert result.policy.info.steps == 512
-    assert load_policy(tmp_path / "last.safetensors").info.steps == 768
-    assert [r.evaluation["capture_rate"] for r in result.history] == [0.1, 0.9, 0.4]
-    assert sum(result.history[-1].outcomes.values()) == result.history[-1].episodes
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert not list(tmp_path.glob("replay-*"))
+    rounds = learn(tmp_path, evaluate=lambda policy: {"capture_rate": next(scores)})
+    assert [one.report.evaluation["capture_rate"] for one in rounds] == [0.1, 0.9, 0.4]
+    assert [one.policy.info.steps for one in rounds] == ENDS
+    last = rounds[-1].report
+    assert sum(last.outcomes.values()) == last.episodes
+    assert last.measures["capture_rate"] == 0.4
 
 
-@pytest.mark.parametrize("scores", [[math.nan, 0.9, 0.4], [math.inf, 0.9, 0.4], [math.nan, math.nan, math.nan]])
-def test_a_round_without_a_score_loses_to_every_other_also_after_a_restart(tmp_path, scores):
-    plan = TrainingPlan(steps=768, round_steps=256, settings={}, score="capture_rate")
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [([0.1, 0.9, 0.4], 2), ([math.nan, 0.9, 0.4], 2), ([math.inf, 0.9, 0.4], 2), ([math.nan] * 3, 3)],
+)
+def test_a_round_without_a_score_loses_to_every_other(scores, best):
+    facts = {"updates": 0, "episodes": 0, "mean_return": 0.0, "noise": 0.0, "critic_loss": math.nan, "value": math.nan}
+    reports = [
+        RoundReport(round=n, steps=n, evaluation={"capture_rate": score}, **facts) for n, score in enumerate(scores, 1)
+    ]
+    rounds = [StoredRound(key="", report=r, score=r.score("capture_rate")) for r in reports]
+    assert best_round(rounds).report.round == best
+    read = [RoundReport.of(json.loads(json.dumps(r.as_dict(), allow_nan=False))) for r in reports]
+    assert [r.score("capture_rate") for r in read] == [r.score("capture_rate") for r in reports]
+    assert reports[0].score("") == 0.0, "the mean return without a measure"
 
-    def judged(folder, **more):
-        return train(tmp_path / folder, plan=plan, evaluate=lambda policy: {"capture_rate": next(left)}, **more)
 
-    left = iter(scores)
-    whole = judged("whole")
-    left = iter(scores)
-    for _ in range(3):
-        pieces = judged("pieces", max_rounds=1)
-    assert whole.best_round == pieces.best_round == (2 if 0.9 in scores else 3)
-    assert whole.policy.fingerprint == pieces.policy.fingerprint
+@pytest.mark.parametrize("warm", [0, 100, 700])
+def test_the_ends_of_rounds_are_known_before_they_are_learned(tmp_path, warm):
+    config = SMALL.model_copy(update={"warm_steps": warm, "clone_parts": 3, "clone_updates": 8})
+    ends = round_ends(env_steps=1003, round_steps=250, worlds=8, warm_steps=warm)
+    training = Training(PursuitWorlds(8), config, seed=3, steps=1003, demonstrator=lambda worlds, seen: seen[..., :2])
+    found = []
+    while training.steps < 1003:
+        found.append(training.run_round(min(250, 1003 - training.steps)).steps)
+    assert found == ends
+    assert ends[0] == max(256, math.ceil(warm / 8) * 8)
 
 
 def test_a_policy_read_back_drives_as_the_actors_it_was_made_of(tmp_path):
     import torch
 
-    from giveway.generate.learning.training import Training
-
     for shared in (False, True):
         training = Training(PursuitWorlds(4), SMALL.model_copy(update={"shared_actor": shared}), seed=1, steps=10)
-        save_policy(tmp_path / "p.safetensors", training.policy())
+        (tmp_path / "p.safetensors").write_bytes(policy_bytes(training.policy()))
         policy = load_policy(tmp_path / "p.safetensors")
         seen = PursuitWorlds(4).reset(seed=0)
         actors = training.learner.act(torch.from_numpy(seen)).transpose(0, 1).detach().numpy()
@@ -121,45 +158,14 @@ def test_a_policy_read_back_drives_as_the_actors_it_was_made_of(tmp_path):
         assert policy.fingerprint == training.policy().fingerprint
 
 
-def test_going_on_with_other_settings_is_refused_by_name(tmp_path):
-    train(tmp_path, max_rounds=1)
-    with pytest.raises(ConfigError, match="other settings") as caught:
-        train(tmp_path, SMALL.model_copy(update={"gamma": 0.5}))
-    assert "gamma" in str(caught.value)
-
-
-def test_a_finished_training_without_replay_is_not_extended(tmp_path):
-    train(tmp_path)
-    longer = TrainingPlan(steps=2000, round_steps=256, settings={"road": "toy"})
-    with pytest.raises(ConfigError, match="replay was not kept"):
-        train(tmp_path, plan=longer)
-    assert train(tmp_path).resumed_at == 768
-
-
-def test_a_kept_replay_lets_a_finished_training_go_on(tmp_path):
-    short = TrainingPlan(steps=512, round_steps=256, settings={}, keep_replay=True)
-    longer = TrainingPlan(steps=768, round_steps=256, settings={})
-    train(tmp_path / "pieces", plan=short)
-    train(tmp_path / "pieces", plan=longer)
-    train(tmp_path / "whole", plan=longer)
-    assert_same_training(tmp_path / "whole", tmp_path / "pieces")
-
-
-def test_damaged_files_are_named(tmp_path):
-    train(tmp_path, max_rounds=1)
-    next(tmp_path.glob("replay-*")).write_bytes(b"nonsense")
-    with pytest.raises(StoreError, match="damaged"):
-        train(tmp_path)
-    (tmp_path / "training.json").write_text("{")
-    with pytest.raises(StoreError, match="a file of the training is damaged"):
-        train(tmp_path)
+def test_a_damaged_policy_is_named(tmp_path):
     (tmp_path / "policy.safetensors").write_bytes(b"nonsense")
     with pytest.raises(StoreError, match="the policy is damaged"):
         load_policy(tmp_path)
 
 
 def test_a_policy_for_another_world_is_refused_with_both_numbers(tmp_path):
-    policy = train(tmp_path, max_rounds=1).policy
+    policy = learn(tmp_path, limit=1)[0].policy
     policy.check(cars=2, observation=6, action=2, world="toy 1")
     with pytest.raises(UsageError, match="another world") as caught:
         policy.check(cars=3, observation=6, action=2, world="toy 1")
@@ -190,30 +196,16 @@ def test_imitation_needs_somebody_to_imitate():
     assert LearningConfig.of({"imitation": 1.0, "warm_steps": 100}).imitation == 1.0
 
 
-@pytest.mark.parametrize("below", ["", "P"])
-def test_a_file_in_the_way_of_the_folder_is_said(tmp_path, below):
-    (tmp_path / "taken").write_text("mine")
-    with pytest.raises(StoreError, match="cannot make the folder"):
-        train(tmp_path / "taken" / below)
-    assert (tmp_path / "taken").read_text() == "mine"
-
-
-def test_there_must_be_something_to_train(tmp_path):
-    with pytest.raises(UsageError, match="at least one step"):
-        train(tmp_path, plan=TrainingPlan(steps=0, settings={}))
-
-
 @pytest.mark.slow
 def test_two_cars_learn_to_catch_a_runaway(tmp_path):
     """About half a minute on one free core; the policy is picked on other scenes than it is judged on."""
     config = LearningConfig(actor_rate=2e-4, update_every=8, noise_decay=0.9999)
-    plan = TrainingPlan(steps=20_000, round_steps=2_000, settings={}, score="capture_rate")
-    result = run_training(
-        PursuitWorlds(16),
-        config,
-        plan,
-        Path(tmp_path),
-        seed=0,
+    training = Training(PursuitWorlds(16), config, seed=0, steps=20_000)
+    rounds = learn_rounds(
+        training,
+        round_ends(env_steps=20_000, round_steps=2_000, worlds=16),
+        tmp_path,
         evaluate=lambda policy: {"capture_rate": capture_share(policy.act, seed=5)},
     )
-    assert capture_share(result.policy.act, seed=99, n_worlds=500) > 0.95
+    best = max(rounds, key=lambda one: (one.report.score("capture_rate"), one.report.round))
+    assert capture_share(best.policy.act, seed=99, n_worlds=500) > 0.95

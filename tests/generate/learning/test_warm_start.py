@@ -1,3 +1,6 @@
+from contextlib import closing
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -5,9 +8,9 @@ import torch
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.maddpg import MultiAgentLearner
-from giveway.generate.learning.policy import load_policy
 from giveway.generate.learning.replay import Batch, Shape
-from giveway.generate.learning.session import TrainingPlan, run_training
+from giveway.generate.learning.rounds import round_ends
+from giveway.generate.learning.session import learn_rounds
 from giveway.generate.learning.training import Training
 from giveway.generate.learning.warm_start import warm_start
 from giveway.testing.pursuit import PursuitWorlds, capture_share
@@ -53,14 +56,20 @@ def test_actors_wait_until_the_critics_have_learned():
 
 @pytest.mark.parametrize("imitation", [0.0, 1.0])
 def test_a_warm_training_in_pieces_equals_one_without_interruption(tmp_path, imitation):
-    plan = TrainingPlan(steps=3200, round_steps=400, settings={})
-    arguments = (PursuitWorlds(8), CONFIG.model_copy(update={"imitation": imitation}), plan)
-    run_training(*arguments, tmp_path / "whole", seed=1, demonstrator=chase)
-    run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase, max_rounds=1)
-    result = run_training(*arguments, tmp_path / "pieces", seed=1, demonstrator=chase)
-    assert result.resumed_at == 2400
-    whole, pieces = (load_policy(tmp_path / name / "last.safetensors") for name in ("whole", "pieces"))
-    assert whole.fingerprint == pieces.fingerprint
+    config = CONFIG.model_copy(update={"imitation": imitation})
+    ends = round_ends(env_steps=3200, round_steps=400, worlds=8, warm_steps=config.warm_steps)
+    assert ends == [2400, 2800, 3200]
+
+    def learn(folder, first, limit=None):
+        training = Training(PursuitWorlds(8), config, seed=1, steps=3200, demonstrator=chase)
+        with closing(learn_rounds(training, ends, tmp_path / folder, first=first)) as rounds:
+            return list(islice(rounds, limit))
+
+    whole = learn("whole", 1)
+    learn("pieces", 1, limit=1)
+    pieces = learn("pieces", 2)
+    assert [one.report.steps for one in pieces] == ends
+    assert whole[-1].policy.fingerprint == pieces[-1].policy.fingerprint
 
 
 def test_a_large_weight_brings_actors_to_what_was_demonstrated():

@@ -123,6 +123,14 @@ def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], t
     )
 
 
+def result_from(values: Mapping[str, Any]) -> TestResult:
+    """A result from the plain values of a record; null stands for no contact, and for never closing in."""
+    missing = {"min_ttc_s": math.inf}
+    plain: dict[str, Any] = {n: missing.get(n, math.nan) if v is None else v for n, v in values.items()}
+    plain["genes"] = tuple(values["genes"])
+    return TestResult(**plain)
+
+
 def failure_kind(tracks: Tracks, outcome: Outcome, culprit: str) -> str:
     """Archive cell of a failure: side of the contact x initiating manoeuvre x speed band.
 

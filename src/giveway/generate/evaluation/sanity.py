@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from giveway.experiments import Cell
+from giveway.generate.bench import HEADLINE, measured
 from giveway.generate.evaluation.comparison import compare
-from giveway.generate.evaluation.protocol import HEADLINE, measured
+from giveway.generate.failures import StoredCampaign
 
 RANDOM_FAILURES = (0.05, 0.15)
 
@@ -35,10 +34,10 @@ class Band:
     seeds: int
 
 
-def sanity_bands(store: Path, cells: Sequence[Cell]) -> list[Band]:
-    """Check the bands on cells of a store: of ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
-    failures, headline = measured(store, cells, "violation_rate"), measured(store, cells, HEADLINE)
-    infeasible = measured(store, cells, "infeasible_share")
+def sanity_bands(campaigns: Sequence[StoredCampaign]) -> list[Band]:
+    """Check the bands on campaigns of ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
+    failures, headline = measured(campaigns, "violation_rate"), measured(campaigns, HEADLINE)
+    infeasible = measured(campaigns, "infeasible_share")
     bands: list[Band] = []
     for ego in failures:
         bands += _bands(ego, failures[ego], headline[ego], infeasible[ego])

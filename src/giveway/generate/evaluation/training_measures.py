@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from giveway.core.seeds import seed_for
-from giveway.generate.campaign.drivers import CarDriver, PolicyDriver
-from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver
+from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.measures import effect, plausibility
 from giveway.generate.evaluation.methods import SCORE
 from giveway.generate.evaluation.results import TestResult, result_of

@@ -2,95 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from giveway.experiments import Progress
 from giveway.generate.evaluation.methods import Method
-from giveway.generate.learning.config import LearningConfig
-from giveway.generate.policies import POLICY_FILE
-from giveway.generate.training import train_cars, weights_for
-from giveway.generate.worlds import WorldSettings
-
-if TYPE_CHECKING:
-    from giveway.generate.learning.training import RoundReport, Tick
+from giveway.generate.policies import check_world
+from giveway.generate.spec import TrainingSpec
+from giveway.generate.training import world_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOrder:
+class MethodTrainings:
     """How every method is trained, so that nothing but the method differs.
 
     Attributes:
         folder: where trainings are looked for and made, one folder each.
-        steps: environment steps of each training.
+        env_steps: environment steps of each training.
         seeds: trainings per method and planner.
         worlds: stepped together.
         learning: settings of learning; those of the method go before.
-        weights: of the full reward that differ from the default; see :func:`giveway.generate.training.weights_for`.
+        weights: of the full reward that differ from the default.
     """
 
     folder: Path
-    steps: int = 100_000
+    env_steps: int = 100_000
     seeds: int = 1
     worlds: int = 32
     learning: Mapping[str, Any] = field(default_factory=dict[str, Any])
     weights: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def config(self, method: Method) -> LearningConfig:
-        """Settings of learning for a method.
+    def spec(self, method: Method, *, road: str, planner: str, seed: int = 0) -> TrainingSpec:
+        """The training of a method against a planner."""
+        return TrainingSpec(
+            planner=planner,
+            road=road,
+            env_steps=self.env_steps,
+            worlds=self.worlds,
+            learning={**self.learning, **method.learning},
+            weights=self.weights,
+            score=method.score,
+            method=method.name,
+            seed=seed,
+            **method.world,
+        )
 
-        Raises:
-            UnknownNameError: a setting that does not exist.
-            ConfigError: a value out of range.
-        """
-        return LearningConfig.of({**self.learning, **method.learning}, where="--train-set")
-
-    def world(self, method: Method, settings: WorldSettings, *, ego: str) -> WorldSettings:
-        """In which a method is trained, from the worlds of the comparison."""
-        weights = weights_for(self.config(method), self.weights)
-        return replace(method.world_of(settings, ego), weights=weights)
-
-    def place(self, method: Method, ego: str, seed: int) -> Path:
+    def place(self, method: Method, planner: str, seed: int) -> Path:
         """Folder of one training of a method."""
-        return self.folder / f"{method.policy_name}-{ego.replace(':', '-')}-{seed}"
+        return self.folder / f"{method.policy_name}-{planner.replace(':', '-')}-{seed}"
 
 
-def trained(
-    method: Method,
-    settings: WorldSettings,
-    order: TrainingOrder,
+def train_methods(
+    methods: Sequence[Method],
+    planners: Sequence[str],
+    trainings: MethodTrainings,
     *,
-    ego: str,
-    seed: int,
-    on_tick: Callable[[Tick], None] | None = None,
-    on_round: Callable[[RoundReport], None] | None = None,
-) -> Path:
-    """The policy file of a training, finished now if it was not.
+    road: str,
+    given: Sequence[str] = (),
+    progress: Callable[[str], Progress] | None = None,
+) -> dict[str, tuple[Path, ...]]:
+    """Training folders of all learned methods, finished now where they were not.
+
+    Methods that share a training share its folders. Everything is checked before the first training begins.
 
     Args:
-        method: what to train.
-        settings: of the worlds of the comparison.
-        order: how to train, and where.
-        ego: planner to train against.
-        seed: of the training.
-        on_tick: told after every step.
-        on_round: told after every round.
+        methods: what to train; others are left out.
+        planners: to train against.
+        trainings: how to train, and where.
+        road: of all of them.
+        given: names of trainings that are not needed.
+        progress: from the name of a folder to where to report; nowhere by default.
+
+    Returns:
+        ``name@planner`` to folders, as :class:`giveway.generate.spec.CampaignSpec` takes them.
 
     Raises:
-        ConfigError: the folder holds another training.
+        UsageError: worlds that cannot be made.
+        ConfigError: a setting of learning that is not allowed, or a folder that holds another training.
     """
-    folder = order.place(method, ego, seed)
-    train_cars(
-        order.world(method, settings, ego=ego),
-        order.config(method),
-        folder,
-        worlds=order.worlds,
-        steps=order.steps,
-        score=method.score,
-        seed=seed,
-        made={"method": method.name},
-        on_tick=on_tick,
-        on_round=on_round,
-    )
-    return folder / POLICY_FILE
+    from giveway.generate.train import train
+
+    learned: dict[str, Method] = {}
+    for method in methods:
+        if method.is_trained and method.policy_name not in given:
+            learned.setdefault(method.policy_name, method)
+    pairs = list(itertools.product(learned.values(), planners))
+    for method, planner in pairs:
+        check_world(world_of(trainings.spec(method, road=road, planner=planner)))
+    found: dict[str, tuple[Path, ...]] = {}
+    for method, planner in pairs:
+        places = tuple(trainings.place(method, planner, seed) for seed in range(trainings.seeds))
+        for seed, place in enumerate(places):
+            spec = trainings.spec(method, road=road, planner=planner, seed=seed)
+            train(spec, place, progress=None if progress is None else progress(place.name))
+        found[f"{method.policy_name}@{planner}"] = places
+    return found

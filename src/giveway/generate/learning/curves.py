@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveway.core.errors import MissingDependencyError
-from giveway.core.files import write_atomically
-from giveway.generate.learning.training import RoundReport
+from giveway.generate.learning.rounds import RoundReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-def write_curves(path: Path, history: Sequence[RoundReport]) -> bool:
-    """Write :func:`curves_figure` as PNG.
-
-    Returns:
-        False, without a file, where matplotlib is not installed.
-    """
-    try:
-        figure = curves_figure(history)
-    except MissingDependencyError:
-        return False
-    with write_atomically(path) as temporary:
-        figure.savefig(temporary, format="png", dpi=110)
-    return True
 
 
 def curves_figure(history: Sequence[RoundReport]) -> Figure:

@@ -41,11 +41,6 @@ class StackedNetwork:
                 blocks += [(2 * torch.rand(a * b + b, generator=generator) - 1) * bound]
             self.theta[n] = torch.cat(blocks)
 
-    @property
-    def num_parameters(self) -> int:
-        """P, of one network."""
-        return self.theta.shape[1]
-
     def layers(self, theta: Tensor) -> Layers:
         """Views of parameters (n, P): (n, a, b) weights and (n, 1, b) biases of every layer."""
         num, pieces = theta.shape[0], cast("Sequence[Tensor]", theta.split(self._parts, dim=1))

@@ -19,8 +19,11 @@ from giveway import __version__
 from giveway.core import elementary
 from giveway.core.checked import Expect, read_weights
 from giveway.core.errors import StoreError, UsageError
-from giveway.core.sealed_files import write_weights
+from giveway.core.sealed_files import weights_bytes
+from giveway.experiments import Store
+from giveway.experiments.store import STORE_FILE
 from giveway.generate.learning.forward import Float32Array, dense
+from giveway.generate.learning.rounds import POLICY_FILE, best_round, stored_rounds
 
 FORMAT = "giveway-policy"
 VERSION = 1
@@ -119,8 +122,8 @@ class Policy:
             )
 
 
-def save_policy(path: Path, policy: Policy) -> None:
-    """Write one file; it appears complete or not at all."""
+def policy_bytes(policy: Policy) -> bytes:
+    """Content of a policy file."""
     tensors = {"theta": policy.theta, "mean": policy.mean, "deviation": policy.deviation}
     header = {
         "format": FORMAT,
@@ -129,20 +132,20 @@ def save_policy(path: Path, policy: Policy) -> None:
         "info": json.dumps(_facts(policy.info)),
     }
     arrays = {n: np.ascontiguousarray(t, dtype=np.float32) for n, t in tensors.items()}
-    write_weights(path, arrays, header, purpose="writing a policy")
+    return weights_bytes(arrays, header, purpose="writing a policy")
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy file, or ``policy.safetensors`` in a training folder.
+    """Read a policy file, or the best policy of a training folder.
 
     Raises:
         UsageError: there is none.
         StoreError: it is damaged, of another kind or newer.
     """
-    file = path / "policy.safetensors" if path.is_dir() else path
+    file = _best_policy(path) if path.is_dir() else path
     if not file.is_file():
         raise UsageError(
-            "there is no policy here", where=path, found="no policy.safetensors", hint="giveway generate train --out P"
+            "there is no policy here", where=path, found="no such file", hint="giveway generate train --out P"
         )
     tensors, header = read_weights(file, limit=MAX_BYTES, expect=POLICY, purpose="reading a policy")
     try:
@@ -158,6 +161,15 @@ def load_policy(path: Path) -> Policy:
         return _assemble(json.loads(header["info"]), tensors)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError("not a readable policy", where=file, found=error, hint="train again") from error
+
+
+def _best_policy(folder: Path) -> Path:
+    """File of the best policy of a training; trainings of release 0.1 have it in their folder."""
+    if (folder / POLICY_FILE).is_file() or not (folder / STORE_FILE).is_file():
+        return folder / POLICY_FILE
+    store = Store(folder)
+    rounds = stored_rounds(store)
+    return store.attachments(best_round(rounds).key) / POLICY_FILE if rounds else folder / POLICY_FILE
 
 
 def _assemble(facts: dict[str, Any], tensors: Mapping[str, Any]) -> Policy:

@@ -1,14 +1,13 @@
 """The training loop: step all worlds, remember, update, and tell how it goes.
 
-Training advances in rounds. Each round starts with fresh worlds and its own random streams and ends with a checkpoint,
-so that a training that was killed goes on from its last round exactly as if it had not been.
+Training advances in rounds. Each round starts with fresh worlds and its own random streams, so that a training that
+was killed goes on from its last round exactly as if it had not been.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from giveway.generate.learning.maddpg import Losses, MultiAgentLearner
 from giveway.generate.learning.noise import Noise, noise_scale
 from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
 from giveway.generate.learning.replay import Accumulator, Batch, ReplayBuffer, Shape
+from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.statistics import RunningStatistics
 from giveway.generate.protocol import Outcome, VectorWorlds
 
@@ -30,37 +30,6 @@ if TYPE_CHECKING:
     from giveway.generate.learning.warm_start import Demonstrator
 
 MAX_SEED = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundReport:
-    """What one round brought.
-
-    Attributes:
-        round: from 1.
-        steps: environment steps so far.
-        updates: so far.
-        episodes: finished in this round.
-        mean_return: sum of rewards per finished episode, mean over cars; NaN without any.
-        noise: scale at its end.
-        critic_loss: mean over updates and cars; NaN without updates.
-        value: mean value the critics gave to the actors; NaN without updates.
-        outcomes: name of the outcome to number of finished episodes.
-        evaluation: measures of the policy without noise; empty if it was not evaluated.
-        wall_s: how long the round took.
-    """
-
-    round: int
-    steps: int
-    updates: int
-    episodes: int
-    mean_return: float
-    noise: float
-    critic_loss: float
-    value: float
-    outcomes: Mapping[str, int] = field(default_factory=dict[str, int])
-    evaluation: Mapping[str, float] = field(default_factory=dict[str, float])
-    wall_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +112,6 @@ class Training:
 
     def run_round(self, steps: int, on_tick: Callable[[Tick], None] | None = None) -> RoundReport:
         """Advance by at least ``steps`` environment steps, in whole steps of all worlds."""
-        began = time.monotonic()
         goal = self.steps + steps
         if self.steps == 0 and self.demonstrator is not None and self.config.warm_steps:
             from giveway.generate.learning.warm_start import warm_start
@@ -153,7 +121,7 @@ class Training:
         round_ = _Round(self, on_tick)
         while self.steps < goal:
             round_.step()
-        return round_.report(time.monotonic() - began)
+        return round_.report()
 
     def scaling(self) -> tuple[Float32Array, Float32Array]:
         """(k, o) mean and deviation of the observations; 0 and 1 if they are taken as they are."""
@@ -275,7 +243,7 @@ class _Round:
         mean, deviation = (torch.from_numpy(a) for a in training.scaling())
         return training.demonstrations.sample(training.config.batch, self.sampler).scaled(mean, deviation)
 
-    def report(self, wall_s: float) -> RoundReport:
+    def report(self) -> RoundReport:
         training = self.training
         critic = [float(loss.critic.mean()) for loss in self.losses]
         value = [float(loss.value.mean()) for loss in self.losses if loss.value is not None]
@@ -289,7 +257,6 @@ class _Round:
             critic_loss=_mean(critic),
             value=_mean(value),
             outcomes=dict(sorted(self.outcomes.items())),
-            wall_s=wall_s,
         )
 
 

@@ -6,6 +6,8 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from giveway.core.scene import Scene
 from giveway.reports.player.document import replay_document
 from giveway.reports.rendering import replay_page
@@ -15,6 +17,8 @@ MAX_SECONDS = 60.0
 """A longer scene is shown from its start for this long; a whole recording would make a notebook of many megabytes."""
 RATE_HZ = 10.0
 """Denser recordings are thinned to this rate."""
+MAX_STATES = 20_000
+"""Shown states of all agents together; 100 agents are shown for 20 s, so that a replay stays below 300 kB."""
 
 
 def replay_frame(document: Mapping[str, Any]) -> str:
@@ -34,7 +38,9 @@ def scene_html(scene: Scene) -> str:
     dt = tracks.dt_s if tracks.num_instants > 1 else 1.0 / RATE_HZ
     every = max(1, round(1.0 / (RATE_HZ * dt)))
     stop = min(tracks.num_instants, round(MAX_SECONDS / dt) + 1)
-    title = repr(scene) if stop == tracks.num_instants else f"{scene!r}, first {MAX_SECONDS:.0f} s"
+    states = np.cumsum(tracks.observed.sum(axis=0)) / every
+    stop = min(stop, max(int(np.searchsorted(states, MAX_STATES)), 2))
+    title = repr(scene) if stop == tracks.num_instants else f"{scene!r}, first {(stop - 1) * dt:.0f} s"
     ego = scene.attributes.get("ego")
     return replay_frame(
         replay_document(scene, title=title, ego=None if ego is None else str(ego), stop=stop, every=every)

@@ -164,7 +164,7 @@ def baseline(name: str) -> CarDriver:
     Raises:
         UnknownNameError: nothing of that name.
     """
-    from giveway.generate.campaign.cutting_in import CutInDriver
+    from giveway.generate.drivers.cutting_in import CutInDriver
 
     makers: dict[str, Callable[[], CarDriver]] = {
         "no_attack": ReplayDriver,

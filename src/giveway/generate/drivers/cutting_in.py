@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giveway.core.arrays import FloatArray
-from giveway.generate.campaign.driving import places
+from giveway.generate.driving import places
 from giveway.generate.environment.driving import SIDE_SPEED_MPS
 from giveway.generate.protocol import Scenes
 from giveway.generate.worlds import CAR_SIZE_M, Worlds

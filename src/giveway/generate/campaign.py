@@ -1,7 +1,7 @@
 """A campaign: generations of scenes from a search, driven, perturbed and judged, until the budget is spent.
 
-A campaign is a pure function of its specification. Results that are already known are told to the search instead of
-being driven again, which is how a campaign that was killed goes on.
+A campaign is a pure function of its settings. Tests that are already known are told to the search instead of being
+driven again, which is how a campaign that was killed goes on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
-from giveway.generate.campaign.drivers import CarDriver
-from giveway.generate.campaign.driving import drive_scenes
+from giveway.generate.drivers.cars import CarDriver
+from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.perturbation.adaptive import Filed, Memory, Perturbation
 from giveway.generate.protocol import EpisodeRecord
@@ -23,22 +23,25 @@ from giveway.generate.search import SEARCHES
 from giveway.generate.search.protocol import SearchScores
 from giveway.generate.worlds import Worlds, WorldSettings
 
+GENERATION = 10
+"""Tests between two decisions of a search."""
+
 EGO_GENES = 4
 """First genes of a scene: way, place, speed and desired speed of the ego."""
 
 NEAR_LANES = 2.0
-"""Cars within so many lane widths of the ego are perturbed."""
+"""Cars closer to the ego than this are perturbed [lane widths]."""
 
 REPAIRS = 200
 """Draws around unsafe genes before they are replaced altogether."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CampaignSpec:
+class Campaign:
     """What a campaign does.
 
     Attributes:
-        search: name of the seed search.
+        search: name of the search over initial scenes.
         perturb: whether cars near the ego are perturbed.
         budget: tests.
         generation: tests between two decisions of the search.
@@ -48,96 +51,81 @@ class CampaignSpec:
     search: str = "nsga2"
     perturb: bool = True
     budget: int = 400
-    generation: int = 10
+    generation: int = GENERATION
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.budget < 1 or self.generation < 1:
             raise UsageError("a campaign needs at least one test", found=f"budget {self.budget}")
 
+    @property
+    def learns(self) -> bool:
+        """Whether later tests depend on earlier ones; if not, the size of a generation changes no test."""
+        return self.perturb or self.search != "random"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What a campaign has to remember of a test.
+class Test:
+    """One test of a campaign.
 
     Attributes:
-        result: what came of it.
-        filed: joint manoeuvres for the memory.
+        result: how it ended.
+        filed: joint maneuvers for the memory of the perturbation.
+        record: the whole episode; None if the test was known and not driven.
     """
+
+    __test__ = False  # not a test class for pytest
 
     result: TestResult
     filed: tuple[Filed, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
-    """A test that was driven now.
-
-    Attributes:
-        known: what to remember.
-        record: the whole episode.
-    """
-
-    known: Known
-    record: EpisodeRecord
+    record: EpisodeRecord | None = None
 
 
 def run_campaign(
     settings: WorldSettings,
     driver: CarDriver,
-    spec: CampaignSpec,
+    campaign: Campaign,
     *,
-    recall: Callable[[int], Known | None] | None = None,
-) -> Generator[Tested | Known]:
-    """Yield one result per test, in order.
+    known: Callable[[int], Test | None] = lambda number: None,
+) -> Generator[Test]:
+    """Yield all tests in order.
 
     Args:
         settings: of the worlds.
         driver: of the surrounding cars.
-        spec: search, perturbation, budget.
-        recall: what is known of the test of a number; such tests are not driven.
+        campaign: search, perturbation, budget.
+        known: the test of a number, if it was driven before; such tests are told to the search instead of driven.
     """
-    worlds = Worlds(settings, n_worlds=spec.generation)
-    space = worlds.space
-    count = space.num_genes + settings.cars * driver.genes_per_car
-    search = SEARCHES.get(spec.search)(EGO_GENES, count, spec.seed, spec.generation)
+    worlds = Worlds(settings, n_worlds=campaign.generation)
+    count = worlds.space.num_genes + settings.cars * driver.genes_per_car
+    search = SEARCHES.get(campaign.search)(EGO_GENES, count, campaign.seed, campaign.generation)
     memory = Memory()
-    near_m = NEAR_LANES * worlds.road.lane_width_m
     try:
-        for first in range(0, spec.budget, spec.generation):
-            genes = safe_genes(worlds, search.ask(), spec.seed, first)
-            numbers = range(first, first + spec.generation)
-            known = [recall(n) if recall is not None else None for n in numbers]
-            wanted = [n for n in range(spec.generation) if first + n < spec.budget]
-            fresh: dict[int, Tested] = {}
-            if any(known[n] is None for n in wanted):
-                fresh = _drive(worlds, driver, spec, genes, first, memory if spec.perturb else None, near_m)
-            kept: list[Known] = []
-            for n in wanted:
-                test: Tested | Known = known[n] or fresh[n]
-                kept.append(test if isinstance(test, Known) else test.known)
-                yield test
-            for one in kept:
-                for entry in one.filed:
+        for first in range(0, campaign.budget, campaign.generation):
+            genes = safe_genes(worlds, search.ask(), campaign.seed, first)
+            numbers = range(first, min(first + campaign.generation, campaign.budget))
+            tests = [known(number) for number in numbers]
+            if None in tests:
+                driven = _drive(worlds, driver, campaign.seed, genes, first, memory if campaign.perturb else None)
+                tests = [before or now for before, now in zip(tests, driven, strict=False)]
+            done = [test for test in tests if test is not None]
+            yield from done
+            for test in done:
+                for entry in test.filed:
                     memory.file(entry)
-            if len(kept) == spec.generation:
-                search.tell(genes, _scores([one.result for one in kept]))
+            if len(done) == campaign.generation:
+                search.tell(genes, _scores([test.result for test in done]))
     finally:
         worlds.close()
 
 
 def _drive(
-    worlds: Worlds,
-    driver: CarDriver,
-    spec: CampaignSpec,
-    genes: FloatArray,
-    first: int,
-    memory: Memory | None,
-    near_m: float,
-) -> dict[int, Tested]:
-    seeds = [seed_for(spec.seed, "test", first + n) for n in range(len(genes))]
+    worlds: Worlds, driver: CarDriver, seed: int, genes: FloatArray, first: int, memory: Memory | None
+) -> list[Test]:
+    seeds = [seed_for(seed, "test", first + n) for n in range(len(genes))]
     layer = None
     if memory is not None:
+        near_m = NEAR_LANES * worlds.road.lane_width_m
         layer = Perturbation(memory=memory, near_m=near_m, rngs=[stream(seed, "perturb") for seed in seeds])
     place, rest = np.split(genes, [worlds.space.num_genes], axis=1)
     driven = drive_scenes(
@@ -148,18 +136,12 @@ def _drive(
         genes=rest.reshape(len(genes), worlds.n_cars, driver.genes_per_car),
         perturbation=layer,
     )
-    return {
-        n: Tested(
-            known=Known(
-                result=result_of(
-                    one.record, number=first + n, genes=tuple(float(g) for g in genes[n]), triggers=one.triggers
-                ),
-                filed=one.filed,
-            ),
-            record=one.record,
-        )
-        for n, one in enumerate(driven)
-    }
+    tests: list[Test] = []
+    for n, one in enumerate(driven):
+        values = tuple(float(g) for g in genes[n])
+        result = result_of(one.record, number=first + n, genes=values, triggers=one.triggers)
+        tests.append(Test(result=result, filed=one.filed, record=one.record))
+    return tests
 
 
 def safe_genes(worlds: Worlds, genes: FloatArray, seed: int, first: int) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giveway.core.arrays import FloatArray
-from giveway.generate.campaign.drivers import CarDriver
+from giveway.generate.drivers.cars import CarDriver
 from giveway.generate.episodes import drive_episodes
 from giveway.generate.perturbation.adaptive import Filed, Perturbation
 from giveway.generate.protocol import EpisodeRecord, Outcome, Scenes

@@ -1,59 +1,76 @@
 """Methods over seeds, in the store that every run uses."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from giveway.experiments import SerialExecutor, compute
-from giveway.generate.campaign.cutting_in import CutInDriver
-from giveway.generate.campaign.drivers import PolicyDriver, baseline
-from giveway.generate.campaign.driving import drive_scenes
-from giveway.generate.evaluation.methods import METHODS, methods_called
-from giveway.generate.evaluation.protocol import FUNCTION, comparisons, measured, protocol_cells, settings_from
+from giveway.core.errors import UsageError
+from giveway.experiments.files import plain
+from giveway.generate.bench import comparisons, finished_campaigns, measured
+from giveway.generate.campaign import Campaign, run_campaign
+from giveway.generate.drivers.cars import PolicyDriver, baseline
+from giveway.generate.drivers.cutting_in import CutInDriver
+from giveway.generate.driving import drive_scenes
+from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
+from giveway.generate.experiment import settings_from
 from giveway.generate.policies import open_policy
+from giveway.generate.run import run_campaigns
+from giveway.generate.spec import CampaignSpec
 from giveway.generate.worlds import Worlds, WorldSettings
 
 SETTINGS = WorldSettings(road="straight", actions="lateral")
 SETTINGS_LATTICE = WorldSettings(road="straight", actions="lateral", ego="lattice")
 
 
+SPEC = CampaignSpec(
+    method=("no_attack", "random_search", "scripted"), planner="lattice", campaigns=3, budget=30, tracks=False
+)
+
+
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("protocol") / "B"
-    cells = protocol_cells(
-        methods_called(["no_attack", "random_search", "scripted"]),
-        machine=SETTINGS,
-        egos=["lattice"],
-        seeds=range(3),
-        budget=30,
-        policies={},
-    )
-    summary = compute(cells, experiment=FUNCTION, store=folder, machine={"policies": {}}, engine=SerialExecutor())
-    assert summary.ok, summary.failures
-    return folder, cells
+def campaigns(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("methods") / "B"
+    summary = run_campaigns(SPEC, folder)
+    assert (summary.done, summary.failed, summary.missing) == (270, 0, 0)
+    return finished_campaigns(SPEC, folder)
 
 
-def test_every_method_has_a_value_per_seed(store):
-    found = measured(*store)["lattice"]
+def test_every_method_has_a_value_per_seed(campaigns):
+    found = measured(campaigns)["lattice"]
     assert {name: len(runs) for name, runs in found.items()} == {"no_attack": 3, "random_search": 3, "scripted": 3}
     assert found["no_attack"] == [0.0, 0.0, 0.0]
     assert min(found["scripted"]) > 0
 
 
-def test_one_method_is_compared_with_all_others(store):
-    found = comparisons(*store, first="scripted")["lattice"]
+def test_one_method_is_compared_with_all_others(campaigns):
+    found = comparisons(measured(campaigns), "scripted")["lattice"]
     assert [c.second for c in found] == ["no_attack", "random_search"]
     assert all(c.a == 1.0 for c in found)
 
 
-def test_the_bands_say_what_holds(store):
-    (band,) = sanity_bands(*store)
+def test_the_bands_say_what_holds(campaigns):
+    (band,) = sanity_bands(campaigns)
     assert band.holds
     assert band.value == 0.0
     assert "no attack" in band.claim
+
+
+def test_tests_that_no_other_depends_on_are_the_same_in_generations_of_any_size():
+    def driven(generation):
+        campaign = Campaign(search="random", perturb=False, budget=6, generation=generation)
+        assert not campaign.learns
+        return [plain(asdict(test.result)) for test in run_campaign(SETTINGS, baseline("program"), campaign)]
+
+    assert driven(2) == driven(4) == driven(6)
+
+
+def test_a_method_with_a_training_of_its_own_is_refused_without_it(tmp_path):
+    with pytest.raises(UsageError, match="needs a training of its own"):
+        run_campaigns(CampaignSpec(method="legacy", planner="idm", budget=10), tmp_path / "B")
+    assert not (tmp_path / "B").exists()
 
 
 @pytest.mark.parametrize(("driver", "share"), [("scripted", 0.8), ("shipped", 0.6)])

@@ -1,1 +1,0 @@
-"""Runs of many tests: propose scenes, drive the cars, perturb them, keep what happened."""

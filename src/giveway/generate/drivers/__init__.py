@@ -1,0 +1,1 @@
+"""Who drives the surrounding cars of a test."""

@@ -1,0 +1,256 @@
+"""Campaigns as an experiment: one cell per test; the tests of a campaign are a chain.
+
+A campaign decides after each generation what to try next, so its tests are driven in order by one worker. Several
+methods, planners and seeds are several chains, which is how methods are compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from giveway.core.checked import sha256_of_file
+from giveway.core.errors import UsageError
+from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
+from giveway.generate.campaign import GENERATION, Campaign, Test, run_campaign
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
+from giveway.generate.evaluation.methods import FULL, Method, methods_called
+from giveway.generate.evaluation.results import result_from
+from giveway.generate.export.frames import frame_of
+from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.perturbation.adaptive import Filed
+from giveway.generate.policies import check_world, settings_for, shipped_file
+from giveway.generate.search import SEARCHES
+from giveway.generate.spec import CampaignSpec
+from giveway.generate.worlds import WorldSettings
+
+KIND = "campaign"
+VERSIONS = {"generate": 2}
+TOGETHER = 50
+"""Tests driven together where no test depends on another."""
+MEASURED = (
+    "failed",
+    "at_fault",
+    "avoidable",
+    "counts",
+    "near_miss",
+    "steps",
+    "min_ttc_s",
+    "min_escape_ratio",
+    "impact_speed_mps",
+    "infeasible_share",
+    "off_road_share",
+    "responsibility_per_100_s",
+    "triggers",
+)
+"""What of a test is a measurement of its cell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCampaign:
+    """What names a campaign: everything that may change its tests.
+
+    Attributes:
+        params: in tables.
+        settings: of the worlds and the search.
+        data: digest of the map and the prior, if they are files.
+    """
+
+    params: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    data: str
+
+    def cell(self, number: int) -> Cell:
+        """The cell of one test."""
+        params = {**self.params, "test": number}
+        return Cell(
+            kind=KIND, params=params, settings=self.settings, data=self.data, versions=VERSIONS, chain=self.identity
+        )
+
+    @property
+    def identity(self) -> str:
+        """Digest; equal to that of the campaign in a store."""
+        return campaign_identity({**asdict(self), "versions": VERSIONS})
+
+
+def campaign_identity(facts: Mapping[str, Any]) -> str:
+    """Digest of what all cells of a campaign have in common: ``params``, ``settings``, ``data``, ``versions``."""
+    params = {name: value for name, value in facts["params"].items() if name != "test"}
+    return content_key({**{name: facts[name] for name in ("settings", "data", "versions")}, "params": params})
+
+
+def planned_campaigns(spec: CampaignSpec) -> tuple[tuple[PlannedCampaign, ...], dict[Path, str]]:
+    """The campaigns of a specification, and the fingerprints of the policies that they use.
+
+    Raises:
+        UnknownNameError: a road, planner, search, driver or method that is not registered.
+        UsageError: worlds that cannot be made, or a policy that was not trained for them.
+    """
+    SEARCHES.get(spec.search)
+    opened: dict[Path, Policy] = {}
+    found: list[PlannedCampaign] = []
+    given = Method(name="", title="", driver=spec.driver, search=spec.search, perturb=spec.perturb)
+    methods = methods_called(list(spec.method)) if spec.method else [given]
+    for method, planner in itertools.product(methods, spec.planner):
+        files = _policy_files(spec, method, planner) if method.is_trained else ()
+        opened |= {path: load_policy(path) for path in files if path not in opened}
+        policies = [opened[path] for path in files]
+        if not method.is_trained:
+            baseline(method.driver)
+        world = _world(spec, method, planner, policies)
+        for policy in policies or [None]:
+            check_world(world, policy)
+        for n in range(spec.campaigns):
+            policy = policies[n % len(policies)] if policies else None
+            found.append(_planned(spec, method, world, policy, spec.seed + n))
+    return tuple(found), {path: policy.fingerprint for path, policy in opened.items()}
+
+
+class CampaignExperiment:
+    """Tests of one or several campaigns."""
+
+    name = KIND
+    Spec = CampaignSpec
+
+    def resolve(self, spec: CampaignSpec, roots: Mapping[str, Path | str], artifacts: Artifacts) -> Inputs:
+        """See :func:`planned_campaigns`; workers are told where the policies are."""
+        campaigns, policies = planned_campaigns(spec)
+        return Inputs(
+            fingerprints={str(path): digest for path, digest in policies.items()},
+            machine={"policies": {digest: str(path.resolve()) for path, digest in policies.items()}},
+            found=campaigns,
+        )
+
+    def cells(self, spec: CampaignSpec, inputs: Inputs) -> Sequence[Cell]:
+        """One cell per test."""
+        campaigns: Sequence[PlannedCampaign] = inputs.found
+        return [campaign.cell(number) for campaign in campaigns for number in range(spec.budget)]
+
+    def evaluate(self, batch: Sequence[Cell], context: Context) -> Iterator[tuple[Cell, CellResult]]:
+        """Drive the tests of a campaign that have no result; the others are told to the search.
+
+        Raises:
+            UsageError: the policy on this machine is another one.
+        """
+        params, settings = batch[0].params, batch[0].settings
+        world = settings_from(settings["world"])
+        campaign = Campaign(
+            search=params["search"],
+            perturb=params["perturb"],
+            budget=len(batch),
+            generation=settings.get("generation") or min(TOGETHER, len(batch)),
+            seed=params["seed"],
+        )
+        driver = _driver(params["driver"], settings["policy"], context.machine["policies"])
+
+        def known(number: int) -> Test | None:
+            result = context.known(batch[number])
+            return None if result is None else known_test(result.info)
+
+        with closing(run_campaign(world, driver, campaign, known=known)) as tests:
+            for cell, test in zip(batch, tests, strict=True):
+                if test.record is not None:
+                    yield cell, result_cell(test, tracks=settings["tracks"])
+
+
+def _policy_files(spec: CampaignSpec, method: Method, planner: str) -> Sequence[Path]:
+    """Policies of a learned method, one per training."""
+    name = method.policy_name
+    given = spec.policies.get(f"{name}@{planner}") or spec.policies.get(name)
+    if given:
+        return given
+    if name != FULL:
+        raise UsageError(
+            "this method needs a training of its own",
+            where="method",
+            found=method.name,
+            hint=f"policies={{{name!r}: [TRAINING]}}, or giveway generate bench --trainings FOLDER",
+        )
+    return (shipped_file(planner) if spec.policy is None else spec.policy,)
+
+
+def _world(spec: CampaignSpec, method: Method, planner: str, policies: Sequence[Policy]) -> WorldSettings:
+    """Worlds of a campaign: those of the method, or else those that the policy was trained for."""
+    if method.name:
+        world = method.world_of(WorldSettings(road=spec.road, actions="lateral"), planner)
+    elif policies:
+        world = settings_for(policies[0], road=spec.road, ego=planner, cars=spec.cars)
+    else:
+        cars = 3 if spec.cars is None else spec.cars
+        world = WorldSettings(road=spec.road, ego=planner, cars=cars, actions="lateral")
+    return replace(world, deadline_s=spec.deadline_s, steps=spec.ticks or world.steps)
+
+
+def _planned(
+    spec: CampaignSpec, method: Method, world: WorldSettings, policy: Policy | None, seed: int
+) -> PlannedCampaign:
+    learns = Campaign(search=method.search, perturb=method.perturb).learns
+    return PlannedCampaign(
+        params={
+            **({"method": method.name} if method.name else {}),
+            "road": world.road,
+            "planner": world.ego,
+            "driver": method.driver,
+            "search": method.search,
+            "perturb": method.perturb,
+            "seed": seed,
+        },
+        settings={
+            "world": world.as_dict(),
+            "policy": "" if policy is None else policy.fingerprint,
+            "tracks": spec.tracks,
+            **({"generation": GENERATION} if learns else {}),
+        },
+        data=files_digest(world),
+    )
+
+
+def files_digest(world: WorldSettings) -> str:
+    """Digest of the files that worlds are made from; empty for a road and a prior of the package."""
+    files = [path for path in (Path(world.road), world.prior) if path is not None and path.is_file()]
+    return content_key([sha256_of_file(path) for path in files]) if files else ""
+
+
+def _driver(name: str, fingerprint: str, places: Mapping[str, str]) -> CarDriver:
+    if name != "policy":
+        return baseline(name)
+    path = Path(places.get(fingerprint, ""))
+    policy = load_policy(path)
+    if policy.fingerprint != fingerprint:
+        raise UsageError("the policy on this machine is another one", where=path)
+    return PolicyDriver(policy)
+
+
+def settings_from(world: Mapping[str, Any]) -> WorldSettings:
+    """World settings from the plain values of a cell."""
+    default = WorldSettings()
+    values: dict[str, Any] = dict(world)
+    values["weights"] = type(default.weights)(**world["weights"])
+    values["legacy"] = type(default.legacy)(**world["legacy"])
+    values["prior"] = None if world["prior"] is None else Path(world["prior"])
+    return WorldSettings(**values)
+
+
+def result_cell(test: Test, *, tracks: bool) -> CellResult:
+    """The result of a test, with the motion of all cars as samples if asked for."""
+    result = test.result
+    return CellResult(
+        measurements=tuple(
+            Measurement(metric=name, value=float(getattr(result, name)), num_samples=1) for name in MEASURED
+        ),
+        samples=frame_of(test.record.tracks) if tracks and test.record is not None else None,
+        info={"result": asdict(result), "filed": [[list(entry.feature), entry.risky] for entry in test.filed]},
+    )
+
+
+def known_test(info: Mapping[str, Any]) -> Test:
+    """The test that a result describes, without its episode."""
+    filed = tuple(Filed(feature=tuple(feature), risky=bool(risky)) for feature, risky in info["filed"])
+    return Test(result=result_from(info["result"]), filed=filed)
+
+
+CAMPAIGN = CampaignExperiment()
