@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from giveway.core.case import Role
 
+from giveway.core.case import Role
 from giveway.core.errors import UsageError
 from giveway.core.predictions import Prediction, Trajectories
 from giveway.drive.driving import Drive, drive_cases
