@@ -62,7 +62,7 @@ def register(kind: str, name: str, component: Any) -> None:
     if kind == "planner" and not isinstance(component, str | type) and not callable(component):
         made = _always(component)
     try:
-        _registry(kind).register(name, made)
+        registry_of(kind).register(name, made)
         _registered.append((kind, name))
     except ValueError as error:
         raise UsageError(str(error), where="register", found=name, hint="choose another name") from error
@@ -101,7 +101,7 @@ def load_plugin(path: Path | str) -> ModuleType:
         failure = _failure(error, file, component)
         del sys.modules[name]
         for kind, own in _registered[known:]:
-            _registry(kind).forget(own)  # so that the mended file can be loaded
+            registry_of(kind).forget(own)  # so that the mended file can be loaded
         del _registered[known:]
         raise failure from error
     known = [part for part in os.environ.get(PLUGINS, "").split(os.pathsep) if part]
@@ -117,7 +117,8 @@ def load_plugins_of_environment() -> None:
             load_plugin(part)
 
 
-def _registry(kind: str) -> Registry[Any]:
+def registry_of(kind: str) -> Registry[Any]:
+    """The registry of a kind of component."""
     return _imported(REGISTRIES[kind])
 
 
@@ -163,7 +164,7 @@ def _defined_in(module: ModuleType) -> Iterator[tuple[str, str, Any]]:
 
 
 def _is_registered(kind: str, name: str, component: type) -> bool:
-    registry = _registry(kind)
+    registry = registry_of(kind)
     found = registry.get(name) if name in registry else None
     return found is component or isinstance(found, component)
 

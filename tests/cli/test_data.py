@@ -27,39 +27,41 @@ def call(*args):
 
 
 def test_list_names_every_dataset_with_its_licence(capsys):
-    assert call("data", "list", "--json") == 0
-    listed = json.loads(capsys.readouterr().out)["datasets"]
+    assert call("list", "datasets", "--json") == 0
+    listed = json.loads(capsys.readouterr().out)["result"]["datasets"]
     assert [entry["name"] for entry in listed] == DATASETS.names()
     assert all(entry["license"] and entry["obtain"] and entry["layout"] for entry in listed)
-    assert call("data", "list") == 0
+    assert call("list", "datasets") == 0
     assert "rounD" in capsys.readouterr().out
+    assert call("list", "datasets", "round") == 0
+    said = capsys.readouterr().out
+    assert DATASETS.get("round").info.obtain in said and "layout" in said
 
 
 def test_verify_counts_per_location(root, capsys):
-    assert call("data", "verify", "--dataset", "interaction", "--root", root, "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["ok"] is True
+    assert call("data", "verify", root, "--dataset", "interaction", "--json") == 0
+    document = json.loads(capsys.readouterr().out)["result"]
     assert (document["num_recordings"], document["num_tracks"], document["num_rows"]) == (2, 2, 120)
     assert document["duration_s"] == pytest.approx(12.0)
     assert document["locations"]["DR_TEST_Merging_A"]["num_recordings"] == 2
-    assert call("data", "verify", "--dataset", "interaction", "--root", root) == 0
+    assert call("data", "verify", root, "--dataset", "interaction") == 0
     assert "2 recordings, 2 tracks, 120 rows, 0.2 min; ok" in capsys.readouterr().out
 
 
 def test_convert_writes_once_and_then_skips(root, tmp_path, capsys):
-    arguments = ("data", "convert", "--dataset", "interaction", "--root", root, "--out", tmp_path / "store", "--json")
+    arguments = ("data", "convert", root, "--dataset", "interaction", "--out", tmp_path / "store", "--json")
     assert call(*arguments) == 0
-    assert json.loads(capsys.readouterr().out)["written"] == 2
+    assert json.loads(capsys.readouterr().out)["result"]["written"] == 2
     assert call(*arguments) == 0
-    assert json.loads(capsys.readouterr().out)["skipped"] == 2
+    assert json.loads(capsys.readouterr().out)["result"]["skipped"] == 2
 
 
 def test_one_bad_recording_does_not_stop_the_others_but_shows_in_the_exit_code(root, tmp_path, capsys):
     path = root / "DR_TEST_Merging_A" / "vehicle_tracks_001.csv"
     path.write_text(path.read_text().replace("1,30,3000", "1,31,3000"))
-    assert call("data", "convert", "--dataset", "interaction", "--root", root, "--out", tmp_path / "s", "--json") == 2
+    assert call("data", "convert", root, "--dataset", "interaction", "--out", tmp_path / "s", "--json") == 1
     document = json.loads(capsys.readouterr().out)
-    assert (document["written"], document["failed"]) == (1, 1)
+    assert (document["result"]["written"], document["result"]["failed"]) == (1, 1)
     assert "line 31" in document["failures"][0]["where"]
 
 
@@ -70,10 +72,9 @@ def test_the_command_works_as_a_process(root):
         "giveway.cli.main",
         "data",
         "verify",
+        str(root),
         "-d",
         "interaction",
-        "-r",
-        str(root),
         "--json",
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

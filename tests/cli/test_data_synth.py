@@ -17,17 +17,17 @@ def call(*args: str) -> int:
 def test_synth_then_verify_is_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "räume und mehr"
     assert call("data", "synth", "--dataset", "interaction", "--out", str(out), "--minutes", "1", "--json") == 0
-    written = json.loads(capsys.readouterr().out)
-    assert written["ok"] and written["written"][0]["counts"]["sites"] == 3
-    assert call("data", "verify", "--dataset", "interaction", "--root", str(out), "--json") == 0
-    verified = json.loads(capsys.readouterr().out)
-    assert verified["ok"] and verified["num_tracks"] == written["written"][0]["counts"]["tracks"]
+    written = json.loads(capsys.readouterr().out)["result"]
+    assert written["written"][0]["counts"]["sites"] == 3
+    assert call("data", "verify", str(out), "--dataset", "interaction", "--json") == 0
+    verified = json.loads(capsys.readouterr().out)["result"]
+    assert verified["num_tracks"] == written["written"][0]["counts"]["tracks"]
 
 
 def test_synth_says_what_to_try_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("data", "synth", "-d", "lgap", "-o", str(tmp_path / "l"), "-n", "9") == 0
+    assert call("data", "synth", "-d", "lgap", "-o", str(tmp_path / "l"), "--size", "9") == 0
     said = capsys.readouterr().out
-    assert "giveway data verify --dataset lgap" in said and "9 trials" in said
+    assert f"giveway data verify {tmp_path / 'l'} --dataset lgap" in said and "9 trials" in said
 
 
 @pytest.mark.parametrize(

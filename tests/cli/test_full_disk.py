@@ -67,8 +67,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     synthesize("lgap", root / "lgap", seed=1, count=12)
     synthetic_study(root / "study")
     for arguments in (
-        ["drive", "mine", "--data", root / "interaction", "--out", root / "cases.json"],
-        ["drive", "run", "--predictor", "echo", "--limit", 2, "--out", root / "drive"],
+        ["drive", "mine", root / "interaction", "--out", root / "cases.json"],
+        ["drive", "run", "--predictor", "echo", "--max-cases", 2, "--out", root / "drive"],
         ["generate", "run", "--budget", 12, "--road", "straight", "--out", root / "campaign"],
     ):
         with contextlib.suppress(SystemExit):
@@ -78,16 +78,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 COMMANDS = {
     "data synth": "--dataset lgap --size 3 --out {out}",
-    "data convert": "--dataset interaction --root {made}/interaction --out {out}",
-    "data show": "--dataset interaction --root {made}/interaction --out {out}",
-    "gaps extract": "--dataset lgap --root {made}/lgap --out {out}/samples.parquet",
+    "data convert": "{made}/interaction --dataset interaction --out {out}",
+    "data show": "{made}/interaction --dataset interaction --out {out}",
+    "gaps extract": "{made}/lgap --dataset lgap --out {out}/samples.parquet",
     "gaps run": "--preset quick --limit 6 --workers 1 --out {out}",
-    "drive mine": "--data {made}/interaction --out {out}/cases.json --gallery {out}/gallery.html",
-    "drive run": "--predictor echo --limit 4 --out {out}",
+    "drive mine": "{made}/interaction --out {out}/cases.json --gallery {out}/gallery.html",
+    "drive run": "--predictor echo --max-cases 4 --out {out}",
     "drive replay": "{made}/drive --predictor echo --out {out}/replay.html",
     "generate run": "--budget 12 --road straight --out {out}",
     "generate export": "{made}/campaign --out {out}",
-    "study create": "--clips {made}/interaction --seconds 3 --num-clips 8 --out {out}",
+    "study create": "{made}/interaction --seconds 3 --num-clips 8 --out {out}",
     "study export": "{made}/study --out {out}",
     "report": "{made}/drive --out {out}",
 }

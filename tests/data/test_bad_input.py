@@ -72,13 +72,13 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_ends_with_code_two_and_a_place(interaction_root, damage, capsys, tmp_path_factory):
+def test_a_damaged_file_ends_with_code_one_and_a_place(interaction_root, damage, capsys, tmp_path_factory):
     path = interaction_root / VEHICLES
     DAMAGE[damage](path)
     out = tmp_path_factory.mktemp("out") / "store"
     for command in ("verify", "convert"):
         target = ["--out", out] if command == "convert" else []
-        assert call("data", command, "--dataset", "interaction", "--root", interaction_root, *target) == 2
+        assert call("data", command, "--dataset", "interaction", "--root", interaction_root, *target) == 1
         message = capsys.readouterr().err
         assert "Traceback" not in message
         assert VEHICLES in message and ", line " in message and ", column " in message
@@ -119,8 +119,8 @@ def verify_as_nobody(root, dataset):
     root.chmod(0o755)
     command = [sys.executable, "-c", AS_NOBODY, str(root), dataset]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
-    return json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    return json.loads(done.stdout)["result"]
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444])
@@ -147,7 +147,7 @@ def test_a_file_without_permission_is_one_problem_and_the_rest_goes_on(round_roo
 def test_a_file_in_place_of_the_folder_is_said_so(tmp_path, capsys):
     path = tmp_path / "data.zip"
     path.write_bytes(b"PK")
-    assert call("data", "verify", "--dataset", "round", "--root", path) == 2
+    assert call("data", "verify", "--dataset", "round", "--root", path) == 1
     assert "not a folder" in capsys.readouterr().err
 
 
@@ -166,11 +166,11 @@ MAPS = {
 
 
 @pytest.mark.parametrize("kind", MAPS)
-def test_a_broken_map_ends_with_code_two_and_a_line(interaction_root, kind, capsys):
+def test_a_broken_map_ends_with_code_one_and_a_line(interaction_root, kind, capsys):
     text, word = MAPS[kind]
     (interaction_root / "maps").mkdir()
     (interaction_root / "maps" / "DR_TEST_Merging_A.osm").write_text(text)
-    assert call("data", "verify", "--dataset", "interaction", "--root", interaction_root) == 2
+    assert call("data", "verify", "--dataset", "interaction", "--root", interaction_root) == 1
     message = capsys.readouterr().err
     assert word in message and "maps/DR_TEST_Merging_A.osm, line 1" in message and "Traceback" not in message
 

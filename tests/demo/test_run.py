@@ -40,7 +40,7 @@ def test_study_chapter_writes_answers_that_the_command_reads(told, capsys):
     with pytest.raises(SystemExit) as stop:
         run(["agree", str(root / sections[1].command.split()[-1]), "--json"])
     assert stop.value.code == 0
-    kappa = json.loads(capsys.readouterr().out)["kappa_corrected"]
+    kappa = json.loads(capsys.readouterr().out)["result"]["kappa_corrected"]
     assert f"{kappa:.3f}" in sections[1].table[1][1]
     assert all((root / file).exists() for _, file in sections[0].links)
 
@@ -83,7 +83,7 @@ def test_the_whole_demo_leaves_what_it_promises(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         run(["demo", "--out", str(tmp_path), "--json"])
     assert stop.value.code == 0
-    result = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)["result"]
     assert [chapter["name"] for chapter in result["chapters"]] == list(ORDER)
     page = Path(result["index"]).read_text()
     for target in re.findall('(?:href|src)="([^"#]+)"', page):

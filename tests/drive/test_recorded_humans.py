@@ -72,7 +72,7 @@ def driven(capsys, root, folder, out, *more):
         run([*arguments, "--data", str(root), "--out", str(out), "--json", *more])
     found = capsys.readouterr()
     assert stop.value.code == 0, found.err
-    return json.loads(found.out)
+    return json.loads(found.out)["result"]
 
 
 def test_the_humans_of_cases_with_altered_starts_are_those_of_the_csv_files(capsys, altered_cases, tmp_path):

@@ -30,18 +30,18 @@ def invoke(*words: str):
 def test_a_trained_trajectron_drives(recordings, tmp_path):
     file, figure = tmp_path / "t.safetensors", tmp_path / "curve.png"
     done = invoke(
-        "train-predictor", "--kind", "trajectron", "--data", str(recordings), "--out", str(file), "--epochs", "2",
-        "--figure", str(figure), "--json",
+        "train", "-p", "trajectron", str(recordings), "--out", str(file), "--epochs", "2",
+        "--picture", str(figure), "--json",
     )  # fmt: skip
     assert done.exit_code == 0
-    report = json.loads(done.stdout[done.stdout.index("{") :])
+    report = json.loads(done.stdout[done.stdout.index("{") :])["result"]
     assert len(report["loss"]) == 2
     assert all(value > 0 for value in report["validation_ade_m"])
     assert report["ade_m"] > 0
     assert figure.stat().st_size > 1000
-    drive = invoke("run", "-p", f"trajectron:{file}", "--limit", "1", "--out", str(tmp_path / "R"), "--json")
+    drive = invoke("run", "-p", f"trajectron:{file}", "--max-cases", "1", "--out", str(tmp_path / "R"), "--json")
     assert drive.exit_code == 0
-    row = json.loads(drive.stdout[drive.stdout.index("{") :])["predictors"][0]
+    row = json.loads(drive.stdout[drive.stdout.index("{") :])["result"]["predictors"][0]
     assert row["name"] == "T++"
     assert row["fallbacks"] == 0
 

@@ -94,7 +94,7 @@ def test_the_benchmark_on_a_scheduler_writes_the_same_files(
     out, _ = command(
         "gaps", "run", spec, "--out", tmp_path / "dask", "--engine", "dask", "--scheduler", cluster.address, "--json"
     )
-    assert json.loads(out)["done"] == 4
+    assert json.loads(out)["result"]["cells"]["done"] == 4
     assert results(tmp_path / "local") == results(tmp_path / "dask")
     assert len(results(tmp_path / "dask")) == 8
 
@@ -120,7 +120,7 @@ def test_a_plan_counts_the_workers_of_the_cluster(cluster: LoopbackCluster, spec
     }
     for number, place in places.items():
         order = ["gaps", "run", spec, "--out", tmp_path / "R", "--engine", "dask", *place, "--dry-run", "--json"]
-        assert json.loads(command(*order)[0])["workers"] == number
+        assert json.loads(command(*order)[0])["result"]["workers"] == number
     assert not (tmp_path / "R").exists()
 
 
@@ -129,7 +129,7 @@ def test_driving_on_a_scheduler_writes_the_same_logs(cluster: LoopbackCluster, t
     there = ["--engine", "dask", "--scheduler", cluster.address]
     own = ["--engine", "dask", "--workers", 2]
     told = [
-        json.loads(command(*DRIVE, "--out", tmp_path / name, *options, "--json")[0])
+        json.loads(command(*DRIVE, "--out", tmp_path / name, *options, "--json")[0])["result"]
         for name, options in {"local": [], "dask": there, "own": own}.items()
     ]
     assert results(tmp_path / "local") == results(tmp_path / "dask") == results(tmp_path / "own")
@@ -141,7 +141,7 @@ def test_driving_on_a_scheduler_writes_the_same_logs(cluster: LoopbackCluster, t
 PAUSING = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from giveway.cli.engine_options import make_engine
+from giveway.experiments.engines import DaskEngine
 from giveway.synth.protocol import synthesize
 from giveway.experiments import Cell, LineProgress, compute
 
@@ -151,7 +151,7 @@ if __name__ == "__main__":
     try:
         summary = compute(cells, experiment="run_evaluations:draw", store=sys.argv[2],
                       progress=LineProgress(every_s=0.0),
-                      engine=make_engine("dask", **where), machine={"pause_s": float(sys.argv[3])})
+                      engine=DaskEngine(**where), machine={"pause_s": float(sys.argv[3])})
     except KeyboardInterrupt:
         sys.exit(130)
     print(summary.done, summary.skipped, summary.missing, flush=True)
@@ -246,7 +246,7 @@ def test_a_full_disk_under_the_store_ends_the_run_with_advice(
         assert not kept.damaged
         subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
         out, _ = command("gaps", "run", spec, "--out", disk / "R", *there, "--json")
-        assert json.loads(out)["skipped"] == len(kept.keys())
+        assert json.loads(out)["result"]["cells"]["skipped"] == len(kept.keys())
         command("gaps", "run", spec, "--out", tmp_path / "S", "--root", f"lgap={recordings}", "--workers", 2)
         assert results(disk / "R") == results(tmp_path / "S")
 
@@ -317,7 +317,7 @@ def test_a_cluster_over_ssh_writes_the_same_files(spec: Path, tmp_path: Path) ->
         )
         order = ["gaps", "run", spec, "--out", tmp_path / "ssh", "--engine", "dask", "--cluster", description]
         out, _ = command(*order, "--json")
-        assert json.loads(out)["done"] == 4
+        assert json.loads(out)["result"]["cells"]["done"] == 4
         description.write_text(description.read_text().replace(str(server.known_hosts), str(keys / "user.pub")))
         _, err = command(*order, "--rerun", "all", code=2)
         assert "cannot start the ssh cluster" in err
@@ -343,7 +343,7 @@ def test_jobs_of_a_slurm_queue_write_the_same_files(spec: Path, tmp_path: Path) 
         with slurm_queue(queue) as variables:
             order = ["gaps", "run", spec, "--out", tmp_path / "slurm", "--engine", "dask", "--cluster", description]
             out, _ = command(*order, "--json", **variables)
-            assert json.loads(out)["done"] == 4
+            assert json.loads(out)["result"]["cells"]["done"] == 4
             description.write_text(description.read_text().replace('"short"', '"nowhere"'))
             _, err = command(*order, "--rerun", "all", code=2, **variables)
             assert "cannot start the slurm cluster" in err

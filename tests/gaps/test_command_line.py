@@ -70,19 +70,19 @@ def test_status_resume_limit_and_dry_run(store, lgap_root, tmp_path, capsys):
     spec.write_text(SPEC)
     common = ["gaps", "run", spec, "--root", f"lgap={lgap_root}", "--workers", "1", "--json"]
     out, _ = giveway(capsys, *common, "--out", tmp_path / "R", "--dry-run")
-    assert json.loads(out)["cells"] == 8
+    assert json.loads(out)["result"]["cells"] == 8
     assert not (tmp_path / "R").exists()
     out, _ = giveway(capsys, *common, "--out", tmp_path / "R", "--limit", 3)
-    assert (json.loads(out)["done"], json.loads(out)["missing"]) == (3, 5)
+    assert (json.loads(out)["result"]["cells"]["done"], json.loads(out)["result"]["cells"]["missing"]) == (3, 5)
     out, _ = giveway(capsys, "gaps", "status", tmp_path / "R", "--json")
-    assert json.loads(out)["missing"] == 5
+    assert json.loads(out)["result"]["cells"]["missing"] == 5
     out, _ = giveway(capsys, *common, "--out", tmp_path / "R")
-    assert (json.loads(out)["done"], json.loads(out)["skipped"]) == (5, 3)
+    assert (json.loads(out)["result"]["cells"]["done"], json.loads(out)["result"]["cells"]["skipped"]) == (5, 3)
 
 
 def test_compare_and_figure(store, tmp_path, capsys):
     out, _ = giveway(capsys, "gaps", "compare", store, "LR_1D", "CV", "--resamples", 50, "--json")
-    report = json.loads(out)["report"]
+    report = json.loads(out)["result"]["report"]
     assert report["comparisons"][0]["first_mean"] > report["comparisons"][0]["second_mean"]
     giveway(capsys, "gaps", "figure", store, "--out", tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
@@ -110,14 +110,14 @@ def test_pictures_never_mix_profiles(store, lgap_root, tmp_path, capsys):
     _, err = giveway(capsys, "gaps", "learning", both, code=2)
     assert "choose the profile" in err
     out, _ = giveway(capsys, *draw, "--profile", "paper")
-    assert json.loads(out)["cells"] == 3
+    assert len(json.loads(out)["result"]["cells"]) == 3
 
 
 def test_a_switch_whose_value_is_the_word_true_can_be_set(lgap_root, capsys):
     extract = ("gaps", "extract", "--dataset", "lgap", "--root", lgap_root, "--t0", "constant", "--json")
     as_default, _ = giveway(capsys, *extract)
     out, _ = giveway(capsys, *extract, "--set", "horizon_from_projection=true")
-    assert json.loads(out)["counts"] == json.loads(as_default)["counts"]
+    assert json.loads(out)["result"]["counts"] == json.loads(as_default)["result"]["counts"]
 
 
 def test_extract_counts_and_writes(lgap_root, tmp_path, capsys):
@@ -128,12 +128,12 @@ def test_extract_counts_and_writes(lgap_root, tmp_path, capsys):
     assert read_samples(path, "constant").num_samples > 20
     assert pl.read_parquet(path)["sample_id"].str.starts_with("lgap/").all()
     out, _ = giveway(capsys, "gaps", "extract", "-d", "lgap", "-r", lgap_root, "--t0", "critical", "--json")
-    assert json.loads(out)["counts"][0]["choice"] == "critical"
+    assert json.loads(out)["result"]["counts"][0]["choice"] == "critical"
 
 
 def test_switches_are_listed_with_their_effect(capsys):
     out, _ = giveway(capsys, "gaps", "switches", "--json")
-    assert len(json.loads(out)["switches"]) >= 18
+    assert len(json.loads(out)["result"]["switches"]) >= 18
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_switches_are_listed_with_their_effect(capsys):
         (("gaps", "extract", "--dataset", "lgap", "--root", "{root}", "--set", "auc"), "NAME=VALUE"),
         (("gaps", "run", "--out", "{tmp}/R"), "give either a specification or a preset"),
         (("gaps", "run", "--preset", "quik", "--out", "{tmp}/R"), "did you mean 'quick'"),
-        (("gaps", "run", "--preset", "experiment-2", "--out", "{tmp}/R"), "--root"),
+        (("gaps", "run", "--preset", "experiment-2", "--out", "{tmp}/R"), "--data"),
         (("gaps", "table", "{tmp}"), "no result store"),
     ),
 )

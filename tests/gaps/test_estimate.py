@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from giveway.cli.gaps_plan import EXPERIMENTS
 from giveway.gaps import calibration as calibrating
 from giveway.gaps import estimate as module
 from giveway.gaps.cells import cells_of
 from giveway.gaps.estimate import PUBLISHED_SIZES, Estimate, FamilyCost, estimate, estimates
+from giveway.gaps.plan import PUBLISHED
 from giveway.gaps.presets import preset
 from giveway.gaps.sources import Source
 from giveway.predictors.protocol import FitCost
@@ -54,7 +54,7 @@ def test_the_second_experiment_has_the_published_number_of_fits(uncalibrated, pr
 
 
 def test_the_published_grids_have_2816_cognitive_fits(uncalibrated):
-    found = {f.name: f.fits for f in estimate(published_cells(*EXPERIMENTS)).families}
+    found = {f.name: f.fits for f in estimate(published_cells(*PUBLISHED)).families}
     assert found["CM"] == 2816
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_memory_is_measured_anew(uncalibrated):
 
 
 def test_grids_are_told_apart_and_share_cells_and_path_models_in_one_store(uncalibrated):
-    grids = [published_cells(name) for name in EXPERIMENTS]
+    grids = [published_cells(name) for name in PUBLISHED]
     parts, together = estimates(grids)
     assert [part.cells for part in parts] == [len(cells) for cells in grids]
     alone = [{f.name: f.fits for f in part.families} for part in parts]

@@ -97,17 +97,19 @@ def test_a_store_tells_how_training_went(lgap_root, tmp_path, monkeypatch):
     assert summary.ok
     assert not (store.root / "runs" / "now").exists()
     result = CliRunner().invoke(
-        app, ["gaps", "learning", str(store.root), "--out", str(tmp_path / "c.png"), "--json"], catch_exceptions=False
+        app,
+        ["gaps", "figure", str(store.root), "learning", "--out", str(tmp_path / "c.png"), "--json"],
+        catch_exceptions=False,
     )
-    cell = json.loads(result.stdout)["cells"][0]
+    cell = json.loads(result.stdout)["result"]["cells"][0]
     assert cell["epochs"] >= 1
     assert cell["validation_ade_m"] > 0
     assert cell["own_nll"] is not None
     assert (tmp_path / "c.png").stat().st_size > 1000
-    words = CliRunner().invoke(app, ["gaps", "learning", str(store.root)], catch_exceptions=False).stdout
+    words = CliRunner().invoke(app, ["gaps", "figure", str(store.root), "learning"], catch_exceptions=False).stdout
     assert "own NLL" in words
     drawn = CliRunner().invoke(
-        app, ["gaps", "calibration", str(store.root), "--model", TINY, "--out", str(tmp_path / "k.png")]
+        app, ["gaps", "figure", str(store.root), "calibration", "-p", TINY, "--out", str(tmp_path / "k.png")]
     )
     assert drawn.exit_code == 0
     assert (tmp_path / "k.png").stat().st_size > 1000
@@ -216,7 +218,7 @@ def test_the_path_model_can_be_named_on_the_command_line(lgap_root, tmp_path):
         "gaps",
         "run",
         str(spec),
-        "--root",
+        "--data",
         f"lgap={lgap_root}",
         "--out",
         str(tmp_path / "R"),

@@ -18,14 +18,16 @@ from giveway.core.errors import StoreError
 from giveway.experiments import Store, status
 from giveway.experiments.store import STORE_FILE
 
-PLAN = ["--ego", "constant_speed", "--driver", "program", "--budget", "12", "--seed", "3"]
+PLAN = ["--planner", "constant_speed", "--driver", "program", "--budget", "12", "--seed", "3"]
 
 
 def command(capsys, *arguments: object) -> tuple[int, dict, str]:
     with pytest.raises(SystemExit) as stop:
         giveway(["generate", *(str(a) for a in arguments), "--json"])
     text = capsys.readouterr()
-    return int(stop.value.code or 0), json.loads(text.out) if text.out.startswith("{") else {}, text.err
+    document = json.loads(text.out)
+    found = {**document.get("result", {}), **document.get("result", {}).get("cells", {})}
+    return int(stop.value.code or 0), {**found, "failures": document.get("failures")}, text.err
 
 
 def driven_in(store: Path) -> dict[str, str]:
@@ -45,14 +47,14 @@ def one_by_one(tmp_path_factory) -> Path:
 def test_campaigns_on_two_workers_write_the_same_tests(one_by_one: Path, tmp_path: Path, capsys) -> None:
     code, found, err = command(capsys, "run", *PLAN, "--campaigns", 2, "--workers", 2, "--out", tmp_path / "S")
     assert code == 0, err
-    assert (found["driven"], found["skipped"], found["missing"]) == (24, 0, 0)
+    assert (found["done"], found["skipped"], found["missing"]) == (24, 0, 0)
     assert driven_in(tmp_path / "S") == driven_in(one_by_one)
     assert len(driven_in(one_by_one)) == 48
     cases = {p.name: p.read_bytes() for p in (tmp_path / "S" / "cases").rglob("*.json")}
     assert cases == {p.name: p.read_bytes() for p in (one_by_one / "cases").rglob("*.json")}
     next((tmp_path / "S" / "cells").rglob("*.json")).unlink()
     code, found, _ = command(capsys, "run", *PLAN, "--campaigns", 2, "--workers", 2, "--out", tmp_path / "S")
-    assert (code, found["driven"], found["skipped"]) == (0, 1, 23)
+    assert (code, found["done"], found["skipped"]) == (0, 1, 23)
     assert driven_in(tmp_path / "S") == driven_in(one_by_one)
 
 
@@ -69,7 +71,7 @@ def test_every_start_is_recorded_with_what_was_asked_for(one_by_one: Path, capsy
 def test_a_campaign_that_is_out_of_time_goes_on_later(one_by_one: Path, tmp_path: Path, capsys) -> None:
     code, found, _ = command(capsys, "run", *PLAN, "--campaigns", 2, "--max-hours", 0, "--out", tmp_path / "S")
     assert code == 0
-    assert 0 < found["driven"] < 24
+    assert 0 < found["done"] < 24
     assert found["missing"] > 0
     code, found, _ = command(capsys, "run", *PLAN, "--campaigns", 2, "--out", tmp_path / "S")
     assert (code, found["missing"]) == (0, 0)
@@ -116,7 +118,9 @@ def test_a_store_of_release_0_1_is_refused_with_a_way_out(tmp_path: Path, capsys
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [["run", *PLAN, "--campaigns", "2"], ["sanity", "--seeds", "2", "--budget", "10"]])
+@pytest.mark.parametrize(
+    "what", [["run", *PLAN, "--campaigns", "2"], ["bench", "--sanity", "--seeds", "2", "--budget", "10"]]
+)
 def test_dask_writes_the_same_tests_as_this_machine(what: list[str], tmp_path: Path, capsys) -> None:
     for name, options in {"local": ["--workers", "1"], "dask": ["--engine", "dask", "--workers", "2"]}.items():
         _, _, err = command(capsys, *what, *options, "--out", tmp_path / name)

@@ -37,7 +37,7 @@ def call(capsys, *arguments):
 def document(capsys, *arguments):
     code, out, err = call(capsys, *arguments, "--json")
     assert code == 0, err
-    return json.loads(out)
+    return json.loads(out)["result"]
 
 
 @pytest.fixture(scope="module")
@@ -179,11 +179,11 @@ def test_a_campaign_in_pieces_equals_one_in_one_go(capsys, store, tmp_path):
     base = ["generate", "run", "--ego", "constant_speed", "--driver", "program", "--seed", 1, "--out", tmp_path / "S"]
     document(capsys, *base, "--budget", 20)
     again = document(capsys, *base, "--budget", 30)
-    assert (again["driven"], again["skipped"]) == (10, 20)
+    assert (again["cells"]["done"], again["cells"]["skipped"]) == (10, 20)
     cells = {p.name: p.read_bytes() for p in (store / "cells").rglob("*.json")}
     assert {p.name: p.read_bytes() for p in (tmp_path / "S" / "cells").rglob("*.json")} == cells
     once_more = document(capsys, *base, "--budget", 30)
-    assert once_more["driven"] == 0
+    assert once_more["cells"]["done"] == 0
 
 
 def test_campaigns_of_one_store_keep_their_own_failures_roads_and_names(capsys, tmp_path):
@@ -211,20 +211,15 @@ def test_campaigns_of_one_store_keep_their_own_failures_roads_and_names(capsys, 
         assert case.tracks_sha256 in scene.provenance.files.values()
 
 
-def test_the_report_has_numbers_realism_and_replays(capsys, store, tmp_path):
-    page = tmp_path / "report.html"
-    found = document(capsys, "generate", "report", store, "--out", page, "--limit", 3)
-    (campaign,) = found["campaigns"]
-    assert campaign["measures"]["violation_rate"] > 0
-    assert campaign["realism"]["wasserstein_speed"] > 0
-    assert sum(kind["failures"] for kind in campaign["kinds"].values()) >= 3
-    text = page.read_text()
-    assert found["replays"] == 3
-    assert text.count('class="giveway-player"') == 3
-    assert "Content-Security-Policy" in text
-    code, out, _ = call(capsys, "generate", "report", store, "--out", page, "--limit", 0)
+def test_the_table_has_measures_and_realism(capsys, store, tmp_path):
+    rows = {row["row"]: row["value"] for row in document(capsys, "generate", "table", store, "--realism")["table"]}
+    assert rows["wasserstein speed"] > 0
+    code, out, _ = call(capsys, "generate", "table", store)
     assert code == 0
-    assert "avoidable and at fault" in out
+    assert "avoidable and at fault" in out and "wasserstein" not in out
+    found = document(capsys, "generate", "table", store, "failures", "--format", "csv", "--out", tmp_path / "f.csv")
+    assert len({row["row"] for row in found["table"]}) >= 3
+    assert (tmp_path / "f.csv").read_text().startswith("block,row,column,value")
 
 
 def test_failures_can_be_driven_again_as_cases(capsys, store, tmp_path):
@@ -273,7 +268,7 @@ def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
         (["generate", "run", "--search", "nsga3", "--out", "X"], "unknown seed search"),
         (["generate", "run", "-p", "nothing_here", "--out", "X"], "no policy here"),
         (["generate", "train", "--cars", "0", "--out", "X"], "number of learning cars"),
-        (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown learning setting"),
+        (["generate", "train", "--set", "gama=1", "--out", "X"], "unknown setting 'gama'"),
         (["generate", "train", "--actions", "maneuvers", "--out", "X"], "continuous actions"),
         (["generate", "train", "--set", "warm_steps=9", "--actions", "steering", "--out", "X"], "needs lateral"),
         (["generate", "train", "--prior", "nothing_here", "--out", "X"], "a naturalness prior cannot be read"),
@@ -348,7 +343,7 @@ def test_methods_that_were_not_asked_for_by_name_are_left_out_aloud(capsys, tmp_
     arguments = ["generate", "bench", "--ego", "idm", "--seeds", 2, "--budget", 10, "--workers", 1]
     code, out, err = call(capsys, *arguments, "--out", tmp_path / "B", "--json")
     assert code == 0
-    assert list(json.loads(out)["values"]["idm"]) == ["idm"]
+    assert list(json.loads(out)["result"]["values"]["idm"]) == ["idm"]
     assert "left out without --trainings: legacy, single" in err
 
 

@@ -397,7 +397,7 @@ def test_command_makes_a_site_of_several_results(tmp_path: Path, capsys: pytest.
     with pytest.raises(SystemExit) as end:
         run(["report", str(tmp_path / "all"), "--out", str(tmp_path / "site"), "--json"])
     assert end.value.code == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)["result"]
     assert [s["id"] for s in told["sections"]] == ["deep-second", "first"]
     assert broken_links(tmp_path / "site") == []
     with pytest.raises(SystemExit) as end:

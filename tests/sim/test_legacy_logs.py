@@ -147,7 +147,7 @@ def test_the_command_gives_the_keys_and_values_of_the_published_scores(capsys):
     with pytest.raises(SystemExit) as stop:
         run(["drive", "score", str(folder), "--format", "legacy", "--metric", "as_coded", "--json"])
     assert stop.value.code in (0, None)
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]["predictors"][0]
     keys = ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score")
     assert [document[key] for key in keys] == pytest.approx(ANCHORS["Log-TNT"], abs=1e-6)
     assert document["cases"] == 48

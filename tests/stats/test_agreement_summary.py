@@ -106,7 +106,7 @@ def test_agree_prints_the_two_way_interval_with_its_method_and_the_rule_of_the_b
     assert "'substantial' (bands as printed, two decimals)" in text
     assert "for these raters only" not in text
     assert "for these raters only" in agree(small, "--over", "clips", capsys=capsys)
-    document = json.loads(agree(small, "--json", capsys=capsys))
+    document = json.loads(agree(small, "--json", capsys=capsys))["result"]
     assert document["interval"] == pytest.approx([0.2899014859, 1.0], abs=1e-9)
     assert (document["interval_label"], document["band_rule"]) == (
         "over clips and raters (two-way jackknife)",

@@ -100,7 +100,7 @@ def test_rows_given_in_python_are_checked() -> None:
 
 def test_command_prints_all_keys(write, capsys) -> None:
     code, out, _ = agree(write(B_TEXT), "--json", capsys=capsys)
-    result = json.loads(out)
+    result = json.loads(out)["result"]
     assert code == 0
     assert result["kappa_corrected"] == pytest.approx(0.6920950324, abs=1e-9)
     assert result["kappa_as_printed"] == pytest.approx(1.5878185745, abs=1e-9)
@@ -123,7 +123,7 @@ def test_command_shows_both_kappas_to_people(write, capsys) -> None:
 
 def test_undefined_kappa_is_null_with_a_reason(write, capsys) -> None:
     code, out, _ = agree(write("1,2,3\n0,4,0\n0,4,0\n"), "--json", capsys=capsys)
-    result = json.loads(out)
+    result = json.loads(out)["result"]
     assert (code, result["kappa_corrected"], result["interval"], result["band"]) == (0, None, None, "undefined")
     assert any("one category" in warning for warning in result["warnings"])
 
@@ -132,7 +132,7 @@ def test_forcing_the_layout_overrides_the_header(write, capsys) -> None:
     path = write("rating,rater\n1,2\n3,1\n2,2\n")
     assert agree(path, "--json", capsys=capsys)[0] == 2
     code, out, _ = agree(path, "--counts", "--json", capsys=capsys)
-    assert (code, json.loads(out)["categories"]) == (0, ["rating", "rater"])
+    assert (code, json.loads(out)["result"]["categories"]) == (0, ["rating", "rater"])
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_agree_reads_the_export(answered: Study, tmp_path: Path, capsys) -> None
     kappas = []
     for name in ("answers.csv", "counts.csv"):
         run_quietly(["agree", str(tmp_path / name), "--json"])
-        kappas.append(json.loads(capsys.readouterr().out)["kappa_corrected"])
+        kappas.append(json.loads(capsys.readouterr().out)["result"]["kappa_corrected"])
     live = analyze_study(answered, draws=100, with_model=False).everybody.agreement.kappa_corrected
     assert kappas == pytest.approx([live, live], abs=1e-12)
 
@@ -223,7 +223,7 @@ def test_the_printed_form_is_analyzed_with_the_printed_formula(tmp_path: Path) -
 def test_commands_end_to_end(answered: Study, tmp_path: Path, capsys) -> None:
     folder = str(answered.folder)
     assert run_quietly(["study", "analyze", folder, "--draws", "100", "--no-model", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["analysis"]["num_excluded"] == 3
+    assert json.loads(capsys.readouterr().out)["result"]["analysis"]["num_excluded"] == 3
     assert (answered.folder / "report.html").read_text().startswith("<!doctype html>")
     assert run_quietly(["study", "export", folder, "--out", str(tmp_path / "x")]) == 0
     assert run_quietly(["study", "payments", folder, "--json"]) == 0

@@ -176,7 +176,7 @@ def test_generated_traffic_is_never_called_recorded(capsys, generated, tmp_path)
     assert mislabeled(clips, Origin.GENERATED) == [], "replayed adversaries stay generated, whoever drives the ego"
     again = call(capsys, "study", "create", "--clips", generated / "recordings", "--out", tmp_path / "u", "--json",
                  "--seconds", 2.5, "--num-clips", 4)  # fmt: skip
-    assert json.loads(again)["origin"] == ["generated", "broken"]
+    assert json.loads(again)["result"]["origin"] == ["generated", "broken"]
 
 
 def test_the_bundled_cases_are_synthetic(capsys, tmp_path):
@@ -185,7 +185,7 @@ def test_the_bundled_cases_are_synthetic(capsys, tmp_path):
     assert {clip.condition for clip in clips if not clip.broken} == {"synthetic", "echo"}
     assert mislabeled([c for c in clips if c.condition != "echo"], Origin.SYNTHETIC) == []
     assert {c.origin for c in clips if c.condition == "echo"} == {Origin.DRIVEN}
-    scored = json.loads(call(capsys, "drive", "score", tmp_path / "R", "--json"))
+    scored = json.loads(call(capsys, "drive", "score", tmp_path / "R", "--json"))["result"]["predictors"][0]
     assert scored["origin"] == ["synthetic"]
     call(capsys, "report", tmp_path / "R", "--out", tmp_path / "site")
     said = "Not real traffic: the reference traffic is synthetic (computed by a traffic model)."

@@ -109,7 +109,7 @@ def test_the_report_of_a_rehearsal_says_first_that_its_raters_are_simulated(caps
     assert "<title>Simulated raters: " in page.read_text()
     assert "<h1>Simulated raters: " in page.read_text()
     arguments = ("study", "analyze", rehearsed, "--out", page, "--no-model", "--draws", 100, "--json")
-    assert json.loads(command(capsys, *arguments))["analysis"]["simulated"] is True
+    assert json.loads(command(capsys, *arguments))["result"]["analysis"]["simulated"] is True
 
 
 def test_every_export_of_a_rehearsal_has_a_column_that_says_so(capsys, rehearsed, tmp_path) -> None:

@@ -1,190 +1,191 @@
-"""``giveway data``: list, verify, show and convert recordings."""
+"""``giveway data``: synthesize, verify, show and convert recordings."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from giveway.cli.data_show import show
-from giveway.cli.data_synth import synth
-from giveway.cli.output import print_json
-from giveway.cli.progress import recording_progress
+from giveway.cli.command import Call, command, group
+from giveway.cli.envelope import Done
+from giveway.cli.options import Opt
+from giveway.cli.tables import listing
+from giveway.core.errors import GivewayError, UsageError
 
 if TYPE_CHECKING:
     from giveway.data.protocol import Problem, Verification
 
-app = typer.Typer(
-    help="Recordings: what can be read, whether it is whole, pictures, conversion.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-app.command("show")(show)
-app.command("synth")(synth)
+app = group("Synthesize, verify, show and convert recordings.")
 
-DATASET = typer.Option(..., "--dataset", "-d", help="Name of the dataset; see 'giveway data list'.")
-ROOT = typer.Option(..., "--root", "-r", help="Folder that holds the recordings.")
-ACCEPT_IMPLAUSIBLE = typer.Option(
-    False,
-    "--accept-implausible",
-    help="Take recordings whose columns contradict one another (heading, velocity, position, size); say so in notes.",
-)
-AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+Folder = Annotated[Path, "Folder that holds the recordings."]
+Implausible = Annotated[bool, "Take recordings whose columns contradict one another, and say so in notes."]
+ALL = "all"
 
 
-@app.command("list")
-def list_datasets(as_json: bool = AS_JSON) -> None:
-    """All datasets that can be read, with licence and how to obtain them."""
-    from giveway.data import DATASETS
+@command(app)
+def synth(
+    call: Call,
+    *,
+    dataset: Annotated[str, "Whose files to imitate, or 'all'."],
+    out: Annotated[Path, "Folder to create; with 'all' one folder per dataset below it."],
+    seed: Annotated[int, "Same seed and size, same bytes."] = 0,
+    size: int | None = None,
+    minutes: Annotated[float | None, "Length of a recording, where it has one."] = None,
+    variant: Annotated[str | None, "File variant, e.g. 'old' for the older lgap form."] = None,
+    force: bool = False,
+) -> Done:
+    """Write synthetic recordings in the format of a real dataset."""
+    from giveway.synth import SYNTHESIZERS
+    from giveway.synth.protocol import synthesize
 
-    infos = [DATASETS.get(name).info for name in DATASETS.names()]
-    if as_json:
-        print_json({"ok": True, "datasets": infos})
-        return
-    for info in infos:
-        typer.echo(f"{info.name:<18}{info.title}")
-        typer.echo(f"{'':<18}licence: {info.license}")
-        typer.echo(f"{'':<18}obtain:  {info.obtain}")
-        for index, line in enumerate(info.layout.splitlines()):
-            typer.echo(f"{'':<18}{'files:   ' if index == 0 else '         '}{line}")
+    if dataset == ALL and (size is not None or minutes is not None or variant is not None):
+        raise UsageError("'all' writes every dataset in its default size", hint="name one --dataset to choose a size")
+    folders = {name: out / name for name in SYNTHESIZERS.names()} if dataset == ALL else {dataset: out}
+    for name in folders:
+        SYNTHESIZERS.get(name)
+    written: list[Any] = []
+    lines: list[str] = []
+    for name, folder in folders.items():
+        call.say(f"{name}: writing to {folder} ...")
+        made = synthesize(name, folder, seed=seed, count=size, minutes=minutes, variant=variant, force=force)
+        written.append(made)
+        counts = ", ".join(f"{value} {unit.replace('_', ' ')}" for unit, value in made.counts.items())
+        lines += [
+            f"{name}: {made.files} files, {made.num_bytes / 1e6:.1f} MB: {counts}",
+            f"  truth in {folder / 'truth'}, seed and parameters in {folder / 'synthetic.json'}",
+            f"  try  giveway data verify {folder} --dataset {name}",
+            f"       giveway data show {folder} --dataset {name} --out pictures",
+        ]
+    return Done(result={"seed": seed, "written": written}, text=lines)
 
 
-@app.command()
-def verify(
-    dataset: str = DATASET,
-    root: Path = ROOT,
-    accept_implausible: bool = ACCEPT_IMPLAUSIBLE,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Check every file below a folder: all problems at once with file, line and column, and counts."""
+@command(app)
+def verify(call: Call, folder: Folder, *, dataset: str, accept_implausible: Implausible = False) -> Done:
+    """List all problems of recordings with file, line and column."""
     from giveway.data import DATASETS
 
     adapter = DATASETS.get(dataset)
-    with recording_progress("verify", quiet=as_json) as progress:
-        verification = adapter.verify(root, progress=progress, accept_implausible=accept_implausible)
-    totals, sites = _totals(verification), _sites(verification)
-    if as_json:
-        print_json(
-            {
-                "ok": verification.ok,
-                "dataset": verification.dataset,
-                "version": verification.version,
-                "root": verification.root,
-                **totals,
-                "locations": sites,
-                "recordings": verification.recordings,
-                "problems": verification.problems,
-                "extra": verification.extra,
-            }
-        )
-    else:
-        _print_verification(adapter.info.title, verification, totals, sites)
-    if not verification.ok:
-        raise typer.Exit(2)
+    with call.counting("verify") as progress:
+        found = adapter.verify(folder, progress=progress, accept_implausible=accept_implausible)
+    result = {name: getattr(found, name) for name in ("dataset", "version", "root", "recordings", "problems", "extra")}
+    totals, sites = _counts(found.recordings), _sites(found)
+    if not call.as_json:
+        for problem in found.problems:
+            sys.stderr.write(f"{_text(problem)}\n")
+    return Done(
+        result={**result, **totals, "locations": sites},
+        text=_summary(adapter.info.title, found, totals, sites),
+        holds=found.ok,
+    )
 
 
-@app.command()
+@command(app)
+def show(
+    call: Call,
+    folder: Folder,
+    *,
+    dataset: str,
+    recording: Annotated[str | None, "Recording to show; the first one without it."] = None,
+    scene: Annotated[int, Opt("Scene (trial, case) of the recording, from 0.", min=0)] = 0,
+    out: Annotated[Path, "Folder for picture and replay."] = Path("show"),
+    start: Annotated[float | None, "Start of the replay [s]; the busiest minute without it."] = None,
+    duration: Annotated[float, Opt("Length of the replay [s].", min=0.1)] = 60.0,
+    follow: Annotated[str | None, "Id of the road user to follow."] = None,
+    accept_implausible: Implausible = False,
+) -> Done:
+    """Write a picture of map and tracks, and a replay for the browser."""
+    from giveway.reports.recordings import show_recording
+
+    shown = show_recording(
+        dataset,
+        folder,
+        out,
+        recording=recording,
+        scene=scene,
+        start_s=start,
+        duration_s=duration,
+        follow=follow,
+        accept_implausible=accept_implausible,
+    )
+    lines = [
+        f"{shown.recording}: {shown.num_tracks} tracks, {shown.duration_s:.1f} s",
+        f"picture  {shown.picture}",
+        f"replay   {shown.replay}   (open in a browser)",
+    ]
+    return Done(result=asdict(shown), text=lines)
+
+
+@command(app, adds=("workers",))
 def convert(
-    dataset: str = DATASET,
-    root: Path = ROOT,
-    out: Path = typer.Option(..., "--out", "-o", help="Folder of the store; created if absent."),
-    jobs: int = typer.Option(1, "--jobs", "-j", min=1, help="Recordings to convert at once."),
-    accept_implausible: bool = ACCEPT_IMPLAUSIBLE,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Write the recordings to a Parquet store, many times faster to read; run again to go on where it stopped."""
+    call: Call,
+    folder: Folder,
+    *,
+    dataset: str,
+    out: Annotated[Path, "Folder of the store; created if absent."],
+    accept_implausible: Implausible = False,
+) -> Done:
+    """Write recordings to a Parquet store; run again to resume."""
     from giveway.data import DATASETS
     from giveway.data.convert import convert_recordings
 
-    recordings = [
-        replace(recording, accept_implausible=accept_implausible)
-        for recording in DATASETS.get(dataset).recordings(root)
-    ]
+    found = DATASETS.get(dataset).recordings(folder)
+    recordings = [replace(recording, accept_implausible=accept_implausible) for recording in found]
     counts = {"written": 0, "skipped": 0, "empty": 0, "failed": 0}
     failures: list[dict[str, Any]] = []
-    workers = min(jobs, os.cpu_count() or 1)
-    with recording_progress("convert", quiet=as_json) as progress:
+    workers = min(call.values["workers"] or 1, os.cpu_count() or 1)
+    with call.counting("convert") as progress:
         for done, result in enumerate(convert_recordings(recordings, out, jobs=workers), 1):
             counts[result.state] += 1
             if result.error is not None:
-                failures.append({"recording": result.recording, **result.error})
+                parts = dict(result.error)
+                text = GivewayError(parts["what"] or "", where=parts["where"], found=parts["found"], hint=parts["try"])
+                failures.append({"cell": result.recording, "message": str(text), **parts})
             progress(done, len(recordings), result.recording)
-    if as_json:
-        print_json({"ok": not failures, "store": out, **counts, "failures": failures})
-    else:
-        for failure in failures:
-            _print_parts("error", failure["what"], failure["where"], failure["found"], failure["try"])
-        empty = f"{counts['empty']} without scenes, " if counts["empty"] else ""
-        typer.echo(
-            f"{counts['written']} written, {counts['skipped']} there already, {empty}{counts['failed']} failed; {out}"
-        )
-    if failures:
-        raise typer.Exit(2)
+    empty = f"{counts['empty']} without scenes, " if counts["empty"] else ""
+    text = f"{counts['written']} written, {counts['skipped']} there already, {empty}{counts['failed']} failed; {out}"
+    return Done(result={"store": out, **counts}, text=text, failures=failures)
 
 
-def _totals(verification: Verification) -> dict[str, Any]:
-    recordings = verification.recordings
-    return {
-        "num_recordings": len(recordings),
-        "num_tracks": sum(r.num_tracks for r in recordings),
-        "num_frames": sum(r.num_frames for r in recordings),
-        "num_rows": sum(r.num_rows for r in recordings),
-        "duration_s": sum(r.duration_s for r in recordings),
-    }
+def _counts(recordings: Sequence[Any]) -> dict[str, Any]:
+    names = ("num_tracks", "num_frames", "num_rows", "duration_s")
+    return {"num_recordings": len(recordings), **{name: sum(getattr(r, name) for r in recordings) for name in names}}
 
 
 def _sites(verification: Verification) -> dict[str, dict[str, Any]]:
-    sites: dict[str, dict[str, Any]] = defaultdict(
-        lambda: {"num_recordings": 0, "num_tracks": 0, "num_rows": 0, "duration_s": 0.0}
-    )
+    sites: dict[str, list[Any]] = defaultdict(list)
     for recording in verification.recordings:
-        site = sites[recording.location]
-        site["num_recordings"] += 1
-        site["num_tracks"] += recording.num_tracks
-        site["num_rows"] += recording.num_rows
-        site["duration_s"] += recording.duration_s
-    return dict(sorted(sites.items()))
+        sites[recording.location].append(recording)
+    return {name: _counts(found) for name, found in sorted(sites.items())}
 
 
-def _print_verification(
-    title: str, verification: Verification, totals: dict[str, Any], sites: dict[str, dict[str, Any]]
-) -> None:
-    for problem in verification.problems:
-        _print_parts(problem.severity, problem.message, _place(problem), problem.found, problem.hint)
-    if sites:
-        typer.echo(f"{'location':<28}{'recordings':>11}{'tracks':>9}{'rows':>11}{'minutes':>9}")
-        for name, site in sites.items():
-            typer.echo(
-                f"{name or '-':<28}{site['num_recordings']:>11}{site['num_tracks']:>9}{site['num_rows']:>11}"
-                f"{site['duration_s'] / 60:>9.1f}"
-            )
+def _summary(
+    title: str, verification: Verification, totals: Mapping[str, Any], sites: Mapping[str, Mapping[str, Any]]
+) -> list[Any]:
+    """Counts per location, and one line for all of them."""
+    rows = [
+        (name or "-", site["num_recordings"], site["num_tracks"], site["num_rows"], site["duration_s"] / 60)
+        for name, site in sites.items()
+    ]
+    heads = ("location", "recordings", "tracks", "rows", "minutes")
     errors = sum(problem.severity == "error" for problem in verification.problems)
     warnings = len(verification.problems) - errors
-    state = "ok" if verification.ok else "NOT ok"
-    typer.echo(
+    line = (
         f"{title} (version {verification.version}): {totals['num_recordings']} recordings, "
-        f"{totals['num_tracks']} tracks, {totals['num_rows']} rows, {totals['duration_s'] / 60:.1f} min; {state}"
+        f"{totals['num_tracks']} tracks, {totals['num_rows']} rows, {totals['duration_s'] / 60:.1f} min; "
+        f"{'ok' if verification.ok else 'NOT ok'}"
         + (f", {errors} errors" if errors else "")
         + (f", {warnings} warnings" if warnings else "")
     )
+    return [*([listing("Locations", heads, rows, form=".1f")] if rows else []), line]
 
 
-def _place(problem: Problem) -> str:
-    parts = [problem.file]
-    if problem.line is not None:
-        parts.append(f"line {problem.line}")
-    if problem.column is not None:
-        parts.append(f"column {problem.column!r}")
-    return ", ".join(parts)
-
-
-def _print_parts(severity: str, what: str, where: str | None, found: str | None, hint: str | None) -> None:
-    typer.echo(f"{severity}: {what}", err=True)
-    for label, text in (("where", where), ("found", found), ("try", hint)):
-        if text:
-            typer.echo(f"  {label:<6} {text}", err=True)
+def _text(problem: Problem) -> str:
+    """A problem in four parts, as errors are printed."""
+    line = [] if problem.line is None else [f"line {problem.line}"]
+    column = [] if problem.column is None else [f"column {problem.column!r}"]
+    place = ", ".join([problem.file, *line, *column])
+    return f"{problem.severity}: {GivewayError(problem.message, where=place, found=problem.found, hint=problem.hint)}"

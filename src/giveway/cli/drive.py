@@ -1,122 +1,258 @@
-"""``giveway drive``: let predictions drive, and score the drive."""
+"""``giveway drive``: let predictions drive, and score the drives."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
 
-import typer
-
-from giveway.cli import engine_options
-from giveway.cli.drive_files import mine, replay, score, train_predictor
+from giveway.cli.command import ON_ENGINE, Call, command, group
 from giveway.cli.drive_serve import serve
-from giveway.cli.output import print_json
+from giveway.cli.envelope import Done
+from giveway.cli.options import Opt, TableFormat
+from giveway.cli.settings import given, merged, settings_from
+from giveway.cli.tables import listing
 from giveway.core.errors import UsageError
 
-if TYPE_CHECKING:
-    from giveway.core.case import Case
+app = group("Drive with predictions and score the drives.")
 
-app = typer.Typer(
-    help="Does a better prediction make a better drive?",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-app.command("mine")(mine)
-app.command("score")(score)
-app.command("replay")(replay)
-app.command("serve")(serve)
-app.command("train-predictor")(train_predictor)
+Folder = Annotated[Path, "Folder that holds the recordings."]
+Sites = Annotated[Sequence[str], "Only sites whose name contains this; repeatable."]
+Dataset = Annotated[str, "Registered adapter of the recordings."]
+Variant = Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."]
 
 
-@app.command()
+@command(app)
+def mine(
+    call: Call,
+    folder: Folder,
+    *,
+    out: Annotated[Path, "Case file to write (.json)."],
+    dataset: Dataset = "interaction",
+    site: Sites = (),
+    kind: Annotated[Sequence[str], "crossing, merging or entering; repeatable."] = (),
+    min_interest: Annotated[float, "1 (dull) to 5 (closely had to give way)."] = 3.0,
+    per_recording: Annotated[int, Opt("Largest number of cases of a recording.", min=1)] = 20,
+    max_recordings: int | None = None,
+    max_gap: Annotated[float, "Largest time between the two cars at the shared place [s]."] = 3.0,
+    gallery: Annotated[Path | None, "Also write a page with a picture of every case."] = None,
+) -> Done:
+    """Find cases in recordings in which somebody had to give way."""
+    from giveway.drive.mining import MiningRules
+    from giveway.drive.recordings import mine_recordings
+
+    if out.suffix != ".json":
+        raise UsageError("a case set is a .json file", where="--out", found=out)
+    rules = MiningRules(kinds=tuple(kind), min_interest=min_interest, max_cases=per_recording, max_gap_s=max_gap)
+    with call.counting("mine") as progress:
+        found = mine_recordings(
+            folder,
+            out,
+            dataset=dataset,
+            sites=site,
+            max_recordings=max_recordings,
+            rules=rules,
+            gallery=gallery,
+            progress=progress,
+        )
+    kinds = ", ".join(f"{n} {name}" for name, n in found["kinds"].items())
+    sources = ", ".join(f"{name} {n}" for name, n in found["right_of_way_by"].items())
+    return Done(
+        result={"file": out, **found}, text=[f"{found['cases']} cases in {out}: {kinds}", f"right of way by {sources}"]
+    )
+
+
+@command(app, needs=("learn",))
+def train(
+    call: Call,
+    folder: Folder,
+    *,
+    out: Annotated[Path, "Checkpoint to write (.safetensors); run again to resume."],
+    predictor: Annotated[str, "gru (small, own history) or TPP (Trajectron++, with neighbors)."] = "gru",
+    dataset: Dataset = "interaction",
+    site: Sites = (),
+    epochs: Annotated[int | None, Opt("Passes over the windows; 12 by default.", min=1)] = None,
+    stride: Annotated[int, Opt("Frames between two windows of a track.", min=1)] = 10,
+    max_recordings: int | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    patience: Annotated[int, Opt("Stop after N epochs without a better held-out error; 0 never.", min=0)] = 0,
+    picture: Annotated[Path | None, "Also draw the learning curve, .png, .pdf or .svg."] = None,
+) -> Done:
+    """Train a predictor on recordings; compare with constant velocity."""
+    from giveway.drive.recordings import read_scenes
+    from giveway.drive.training import TrainingRules, train_on_scenes
+    from giveway.predictors.windows import TrainingOptions
+
+    if out.suffix != ".safetensors":
+        raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
+    with call.counting("read") as progress:
+        found = read_scenes(folder, dataset=dataset, sites=site, max_recordings=max_recordings, progress=progress)
+        scenes = [scene for _, scene in found]
+    options = TrainingOptions(epochs=epochs, seed=seed, device=device, patience=patience)
+    with call.counting("train") as progress:
+        rules = TrainingRules(kind=predictor, stride=stride, options=options)
+        made = train_on_scenes(scenes, out, rules, on_step=progress)
+    if picture is not None:
+        from giveway.gaps.learning import learning_curve
+
+        learning_curve(made["loss"], made["validation_ade_m"], picture, title=f"{predictor}, {made['windows']} windows")
+    errors = [
+        (predictor, made["ade_m"], made["fde_m"], made["min_ade_m"]),
+        ("constant velocity", made["cv_ade_m"], made["cv_fde_m"], None),
+    ]
+    notes = [f"{out}: {made['windows']} windows", f"next: giveway drive run -p {predictor}:{out} -o R"]
+    heads = ("held-out error", "ADE [m]", "FDE [m]", "ADE of the best mode [m]")
+    return Done(
+        result={"file": out, "picture": picture, **made}, text=listing("Held-out error", heads, errors, notes=notes)
+    )
+
+
+@command(app, adds=(*ON_ENGINE, "dry_run"))
 def run(
-    predictor: list[str] = typer.Option(
-        ...,
-        "--predictor",
-        "-p",
-        help="echo, constant_velocity, constant_turn_rate, idm_along_path, oracle, gru:FILE, "
-        "trajectron:FILE, or package.module:Class; may be repeated.",
-    ),
-    out: Path = typer.Option(..., "--out", "-o", help="Folder for logs and results; run again to resume."),
-    cases: Path | None = typer.Option(None, "--cases", "-c", help="Case file or folder; the bundled set without it."),
-    data: Path | None = typer.Option(None, "--data", help="Folder with the recordings the cases were made from."),
-    planner: str = typer.Option(
-        "default", "--planner", help="default, idm, constant_speed, replay, or package.module:Class."
-    ),
-    checkpoint: Path | None = typer.Option(None, "--checkpoint", help="For predictors that were trained."),
-    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
-    limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
-    seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
-    workers: int | None = typer.Option(
-        None, "--workers", "-w", min=1, max=100_000, help="Threads of the simulator, or workers of a Dask cluster."
-    ),
-    engine: str = engine_options.ENGINE,
-    scheduler: str | None = engine_options.SCHEDULER,
-    cluster: Path | None = engine_options.CLUSTER,
-    time_limit: float | None = engine_options.TIME_LIMIT,
-    memory_limit: float | None = engine_options.MEMORY_LIMIT,
-    max_hours: float | None = engine_options.MAX_HOURS,
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
-    predictions: bool = typer.Option(True, help="Keep predictions in the logs (needed for fans in replays)."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
-) -> None:
-    """Drive every case with every predictor and print the scores next to those of the recorded drivers."""
-    from giveway.drive.run import DriveSpec, drive_all, planned
-    from giveway.drive.section import leaderboard, summary_of
-    from giveway.experiments import default_progress
+    call: Call,
+    spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
+    *,
+    predictor: Sequence[str] = (),
+    out: Annotated[Path | None, "Folder for logs and results; run again to resume."] = None,
+    cases: Path | None = None,
+    data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
+    planner: str | None = None,
+    checkpoint: Annotated[Path | None, "For trained predictors that are named without a file."] = None,
+    metric: Variant | None = None,
+    max_cases: int | None = None,
+    seed: int | None = None,
+    predictions: Annotated[bool | None, "Keep predictions in the logs, for fans in replays."] = None,
+    settings: Sequence[str] = (),
+) -> Done:
+    """Drive every case with every predictor and print the scores."""
+    from giveway.drive.run import DriveSpec, planned, run_drive
     from giveway.experiments.specs import validated
 
-    if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", found=limit)
-    values = {
-        "predictors": predictor,
-        "planner": planner,
-        "cases": cases,
-        "data": data,
-        "metric": metric,
-        "max_cases": limit,
-        "seed": seed,
-        "checkpoint": checkpoint,
-        "keep_predictions": predictions,
-        "threads": workers or 1,
-        "max_hours": max_hours,
-    }
-    plan = planned(validated(DriveSpec, values, where="giveway drive run"))
-    if dry_run:
-        _say_plan(plan.cases, predictor, as_json=as_json)
-        return
-    executor = engine_options.make_engine(
-        engine,
-        workers=workers,
-        scheduler=scheduler,
-        cluster=cluster,
-        time_limit_s=time_limit,
-        memory_limit_mb=memory_limit,
+    values = merged(
+        spec,
+        given(
+            predictors=list(predictor),
+            cases=cases,
+            data=data,
+            planner=planner,
+            checkpoint=checkpoint,
+            metric=metric,
+            max_cases=max_cases,
+            seed=seed,
+            keep_predictions=predictions,
+            threads=call.values["workers"],
+            max_hours=call.values["max_hours"],
+        ),
+        settings_from(settings, DriveSpec.model_fields),
     )
-    is_local = executor.name == "local" and time_limit is None and memory_limit is None and max_hours is None
-    summary = drive_all(plan, out, None if is_local else executor, default_progress())
-    document = summary_of(out, metric)
-    failed = summary.failed > 0
-    if as_json:
-        print_json({"ok": not failed, **document})
-    else:
-        typer.echo(leaderboard(document).text(), nl=False)
-        typer.echo(f"logs and results in {out}; watch one: giveway drive replay {out} --case {plan.cases[0].id}")
-    if failed:
-        raise typer.Exit(1)
+    if not values.get("predictors"):
+        raise UsageError("a drive needs a predictor", where="--predictor", hint="-p constant_velocity")
+    if call.is_dry:
+        driven, names = planned(validated(DriveSpec, values, where="giveway drive run")).cases, values["predictors"]
+        ticks = sum(case.num_ticks for case in driven)
+        disk = round(len(driven) * len(names) * 0.2, 1)
+        return Done(
+            result={"cases": len(driven), "predictors": names, "simulated_s": ticks / 10, "disk_mb": disk},
+            text=f"{len(driven)} cases x {len(names)} predictors, {ticks / 10:.0f} s of traffic each, {disk} MB",
+        )
+    if out is None:
+        raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
+    limits = ("time_limit", "memory_limit", "max_hours")
+    is_here = call.values["engine"] == "local" and all(call.values[name] is None for name in limits)
+    engine = call.engine()
+    results = run_drive(None, out, engine=None if is_here else engine, progress=call.progress(), **values)
+    return _driven(call, results, values.get("metric", "challenge"))
 
 
-def _say_plan(cases: Sequence[Case], predictors: list[str], *, as_json: bool) -> None:
-    ticks = sum(case.num_ticks for case in cases)
-    plan = {
-        "cases": len(cases),
-        "predictors": predictors,
-        "simulated_s": ticks / 10,
-        "disk_mb": round(len(cases) * len(predictors) * 0.2, 1),
-    }
-    if as_json:
-        print_json({"ok": True, **plan})
-    else:
-        typer.echo(f"{plan['cases']} cases x {len(predictors)} predictors, {plan['simulated_s']:.0f} s of traffic each")
+def _driven(call: Call, results: Any, metric: str) -> Done:
+    """Leaderboard and failed cases of a run."""
+    from giveway.drive.section import leaderboard, summary_of
+
+    document = summary_of(results.place, metric)
+    watch = f"watch one: giveway drive replay {results.place}"
+    return call.ran(results, watch, table=leaderboard(document), **document)
+
+
+@command(app)
+def table(
+    call: Call,
+    store: Annotated[Path, "Folder of giveway drive run."],
+    name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
+    *,
+    format: TableFormat = "text",
+    out: Annotated[Path | None, "Write to this file instead of printing."] = None,
+) -> Done:
+    """Print the scores of all predictors beside the recorded drivers."""
+    from giveway.reports.results import Results
+
+    return call.table(Results.open(store, kind="drive").table(name), format, out)
+
+
+@command(app)
+def compare(
+    call: Call,
+    store: Annotated[Path, "Folder of giveway drive run."],
+    a: Annotated[str, "Predictor A, or recorded for the recorded drivers."],
+    b: Annotated[str, "Predictor B, or recorded."],
+    *,
+    metric: Annotated[str, "score, s_eff, s_jer, s_vel or s_cou."] = "score",
+) -> Done:
+    """Print the difference of two predictors with its interval."""
+    from giveway.reports.results import Results
+
+    found = Results.open(store, kind="drive").compare(a, b, metric=metric)
+    return Done(result={"report": found}, text=found)
+
+
+@command(app)
+def score(
+    call: Call,
+    folder: Annotated[Path, "Folder of giveway drive run, or a published run of the challenge."],
+    *,
+    legacy: Annotated[bool, "The folder holds text logs of the 2020 challenge."] = False,
+    metric: Variant = "challenge",
+    seed: Annotated[int, "Of the resampling."] = 0,
+) -> Done:
+    """Score logs again, without driving."""
+    from giveway.core.origins import banner
+    from giveway.drive.document import scored_again, scored_legacy
+    from giveway.metrics.challenge import rules_called
+
+    rows = (scored_legacy if legacy else scored_again)(folder, rules_called(metric), seed=seed)
+    terms = ("S_eff", "S_jer", "S_vel", "S_cou", "Score")
+    lines = [(r["name"], r["coverage"], r["n_col"], *(r[term.lower()] for term in terms)) for r in rows]
+    notes = [f"{r['name']}: failed cases are {r['failed_are']}" for r in rows if r["failed"]]
+    said = banner("the traffic of these cases", [o for r in rows for o in r.get("origin", ())])
+    return Done(
+        result={"predictors": rows},
+        text=["" if legacy else said, listing("Scores", ("", "coverage", "n_col", *terms), lines, notes=notes)],
+    )
+
+
+@command(app)
+def replay(
+    call: Call,
+    folder: Annotated[Path, "A log, or a folder with logs."],
+    *,
+    out: Annotated[Path | None, "File to write; .html or .mp4."] = None,
+    case: Annotated[str | None, "Which case, if the folder holds several."] = None,
+    predictor: Annotated[str | None, "Which predictor, if it holds several."] = None,
+    data: Path | None = None,
+) -> Done:
+    """Write a page or a film of one drive."""
+    from giveway.drive.logs import find_log
+    from giveway.drive.replay import write_film, write_replay_page
+    from giveway.drive.roads import road_of
+
+    log = find_log(folder, case=case, predictor=predictor)
+    target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
+    if target.suffix not in (".mp4", ".html"):
+        raise UsageError("a replay is .html or .mp4", where="--out", found=target)
+    road = road_of(log.case, data)
+    (write_film if target.suffix == ".mp4" else write_replay_page)(target, log, road)
+    text = f"{target}" + ("" if road is not None else " (without a map; give --data)")
+    return Done(result={"file": target, "case": log.case.id, "map": road is not None}, text=text)
+
+
+command(app, needs=("rpc",))(serve)

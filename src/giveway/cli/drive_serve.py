@@ -3,116 +3,116 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from giveway.cli.output import print_json
+from giveway.cli.command import Call
+from giveway.cli.envelope import Done, Stopped
+from giveway.cli.options import Opt
+from giveway.cli.tables import listing
 from giveway.core.errors import UsageError
 
 if TYPE_CHECKING:
     from giveway.serve.rpc.server import ServerOptions
 
-MAX_DEADLINE_MS = 86_400_000
+MAX_DEADLINE_S = 86_400.0
 """A day."""
 
 
 def serve(
-    cases: Path | None = typer.Option(None, "--cases", "-c", help="Case file or folder; the bundled set without it."),
-    data: Path | None = typer.Option(None, "--data", help="Folder with the recordings the cases were made from."),
-    out: Path | None = typer.Option(None, "--out", "-o", help="Folder for logs and results; nothing is kept without."),
-    host: str = typer.Option("127.0.0.1", "--host", help="Address to listen on; anything but loopback is reachable."),
-    port: int = typer.Option(50051, "--port", min=0, max=65535, help="0 picks a free one and says which."),
-    compat: bool = typer.Option(False, "--compat", help="Behave as the server of the 2020 challenge; implies --once."),
-    deadline_ms: float | None = typer.Option(
-        None, "--deadline-ms", min=0, help="Time from a fetch to its push; 0 waits forever. [1000; 0 with --compat]"
-    ),
-    token_env: str | None = typer.Option(
-        None, "--token-env", help="Environment variable with the token that clients must show."
-    ),
-    tls_cert: Path | None = typer.Option(None, "--tls-cert", help="Certificate chain (PEM); encrypts."),
-    tls_key: Path | None = typer.Option(None, "--tls-key", help="Its private key (PEM)."),
-    once: bool = typer.Option(False, "--once", help="End after one session; without, the next client may connect."),
-    name: str = typer.Option("grpc", "--name", help="How results call the predictor."),
-    planner: str = typer.Option("default", "--planner", help="default, idm, constant_speed, replay, or module:Class."),
-    metric: str = typer.Option("challenge", "--metric", help="challenge, challenge_coded or challenge_documented."),
-    limit: int | None = typer.Option(None, "--limit", help="Only the first so many cases."),
-    seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
-    check: str | None = typer.Option(
-        None,
-        "--check",
-        metavar="ADDRESS",
-        help="Listen on HOST:PORT for a client, find out whether it keeps the protocol, and stop.",
-    ),
-    wait: float = typer.Option(60.0, "--wait", min=0, help="With --check: how long to wait for the client [s]."),
-    proto: bool = typer.Option(False, "--proto", help="Print the specification of the protocol, and stop."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document per session."),
-) -> None:
-    """Serve cases to a predictor that connects over gRPC, score its drives, and say what happened on the wire."""
+    call: Call,
+    *,
+    cases: Path | None = None,
+    data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
+    out: Annotated[Path | None, "Folder for logs and results; nothing is kept without."] = None,
+    host: str = "127.0.0.1",
+    port: int = 50051,
+    compat: Annotated[bool, "Behave as the server of the 2020 challenge; implies --once."] = False,
+    deadline: Annotated[
+        float | None, "Time from a fetch to its push [s]; 0 waits forever. [1; 0 with --compat]"
+    ] = None,
+    token_env: Annotated[str | None, "Environment variable with the token that clients must show."] = None,
+    tls_cert: Annotated[Path | None, "Certificate chain (PEM); encrypts."] = None,
+    tls_key: Annotated[Path | None, "Its private key (PEM)."] = None,
+    once: Annotated[bool, "End after one session; without, the next client may connect."] = False,
+    name: Annotated[str, "How results call the predictor."] = "grpc",
+    planner: str = "default",
+    metric: Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."] = "challenge",
+    max_cases: int | None = None,
+    seed: int = 0,
+    check: Annotated[
+        str | None, Opt("Listen for a client and check whether it keeps the protocol.", metavar="ADDRESS")
+    ] = None,
+    wait: Annotated[float, Opt("With --check: how long to wait for the client [s].", min=0)] = 60.0,
+    proto: Annotated[bool, "Print the specification of the protocol, and stop."] = False,
+) -> Done | None:
+    """Serve cases to a predictor that connects over gRPC; score it."""
     from giveway.serve.rpc.messages import proto_text
 
     if proto:
-        typer.echo(proto_text(), nl=False)
-        return
+        return Done(result={"proto": proto_text()}, text=proto_text())
+    deadline_s = _deadline(deadline, compat=compat)
     if check is not None:
-        deadline_s = _deadline(deadline_ms, compat=compat)
         listen = _address(check, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
-        _check(listen, compat=compat, deadline_s=deadline_s, wait_s=wait, as_json=as_json)
-        return
+        return _check(call, listen, compat=compat, deadline_s=deadline_s, wait_s=wait)
     from giveway.drive.case_sets import open_cases
-    from giveway.experiments import default_progress
     from giveway.metrics.challenge import rules_called
     from giveway.planning import make_planner
     from giveway.serve.rpc.server import ServerOptions
     from giveway.serve.rpc.sessions import SessionOptions, SessionServer
 
-    chosen, source = open_cases(cases, data, limit)
+    chosen, source = open_cases(cases, data, max_cases)
     address = ServerOptions(host=host, port=port, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
     rules = SessionOptions(
         planner=make_planner(planner),
         compat=compat,
-        deadline_s=_deadline(deadline_ms, compat=compat),
+        deadline_s=deadline_s,
         name=_checked(name),
         seed=seed,
         rules=rules_called(metric),
     )
     for warning in address.warnings():
-        typer.echo(f"warning: {warning}", err=True)
+        call.warn(warning)
     server = SessionServer(chosen, source, session=rules, server=address)
     server.start()
-    typer.echo(f"listening on {host}:{server.port}, {'compat' if compat else 'strict'}, {len(chosen)} cases", err=True)
-    single, failed, folder = once or compat, False, out
+    listening = f"listening on {host}:{server.port}, {'compat' if compat else 'strict'}, {len(chosen)} cases"
+    sys.stderr.write(f"{listening}\n")  # clients wait for this line, --quiet or not
+    sys.stderr.flush()
+    single, is_failed, folder = once or compat, False, out
     try:
-        number = 0
-        while number == 0 or not single:
-            number += 1
+        while True:
             folder = out if out is None or single else _fresh(out)
-            session = server.drive(folder, progress=default_progress())
-            failed = failed or bool(session.run.failed)
-            _say(session.document, folder, as_json=as_json)
+            session = server.drive(folder, progress=call.progress())
+            done = _driven(session.document, folder)
+            is_failed = is_failed or not done.ok
+            call.finish(done)
             if not single and not session.document["wire"]["counts"].get("asked"):
-                typer.echo("no client was asked for anything, and the next session would be the same: ended", err=True)
+                call.warn("no client was asked for anything, and the next session would be the same: ended")
+            if single or not session.document["wire"]["counts"].get("asked"):
                 break
     except KeyboardInterrupt:
-        _say_stopped(server.stopped, folder, as_json=as_json)
-        raise typer.Exit(130) from None
+        raise _stopped(server.stopped, folder) from None
     finally:
         server.stop()
-    if failed:
+    if is_failed:
         raise typer.Exit(1)
+    return None
 
 
-def _deadline(deadline_ms: float | None, *, compat: bool) -> float | None:
+def _deadline(deadline_s: float | None, *, compat: bool) -> float | None:
     from giveway.serve.rpc.sessions import STRICT_DEADLINE_S
 
-    if deadline_ms is None:
+    if deadline_s is None:
         return None if compat else STRICT_DEADLINE_S
-    if not 0 <= deadline_ms <= MAX_DEADLINE_MS:
+    if not 0 <= deadline_s <= MAX_DEADLINE_S:
         raise UsageError(
-            f"--deadline-ms must be a number from 0 to {MAX_DEADLINE_MS}", found=deadline_ms, hint="0 waits forever"
+            f"--deadline must be a number from 0 to {MAX_DEADLINE_S:g}", found=deadline_s, hint="0 waits forever"
         )
-    return deadline_ms / 1000 or None
+    return deadline_s or None
 
 
 def _address(text: str, **more: Any) -> ServerOptions:
@@ -124,28 +124,26 @@ def _address(text: str, **more: Any) -> ServerOptions:
     return ServerOptions(host=host.strip("[]") or "127.0.0.1", port=int(port), **more)
 
 
-def _check(address: ServerOptions, *, compat: bool, deadline_s: float | None, wait_s: float, as_json: bool) -> None:
-    """Watch one client; exit code 1 if it breaks a rule."""
+def _check(call: Call, address: ServerOptions, *, compat: bool, deadline_s: float | None, wait_s: float) -> Done:
+    """Watch one client; a check that does not hold if it breaks a rule."""
     from giveway.serve.rpc.conformance import ConformanceServer
     from giveway.serve.rpc.verdicts import FAIL, NOT_SEEN, judge
 
     server = ConformanceServer(address, compat=compat, deadline_s=deadline_s)
     mode = "compat" if compat else "strict"
-    typer.echo(f"listening on {address.host}:{server.port}, {mode}; start your client now", err=True)
+    sys.stderr.write(f"listening on {address.host}:{server.port}, {mode}; start your client now\n")
+    sys.stderr.flush()
     transcript = server.watch(wait_s=wait_s)
     verdicts = judge(transcript)
     failed = [v for v in verdicts if v.verdict == FAIL]
     ok = not failed and not any(v.verdict == NOT_SEEN for v in verdicts)
-    if as_json:
-        print_json({"ok": ok, "mode": mode, "counts": transcript.counts, "verdicts": verdicts})
-    else:
-        for v in verdicts:
-            typer.echo(f"{v.verdict:8}  {v.rule:13}  {v.seen}")
-            if v.hint:
-                typer.echo(f"{'':25}try: {v.hint}")
-        typer.echo("this client keeps the protocol" if ok else f"{len(failed)} of {len(verdicts)} rules are broken")
-    if not ok:
-        raise typer.Exit(1)
+    rows = [(v.verdict, v.rule, v.seen, v.hint) for v in verdicts]
+    end = "this client keeps the protocol" if ok else f"{len(failed)} of {len(verdicts)} rules are broken"
+    return Done(
+        result={"mode": mode, "counts": transcript.counts, "verdicts": verdicts},
+        text=listing("Rules of the protocol", ("verdict", "rule", "seen", "try"), rows, notes=[end]),
+        holds=ok,
+    )
 
 
 def _token(variable: str | None) -> str | None:
@@ -171,38 +169,33 @@ def _fresh(out: Path) -> Path:
     return out / f"session-{number:03}"
 
 
-def _say_stopped(stopped: dict[str, Any] | None, out: Path | None, *, as_json: bool) -> None:
+def _stopped(state: Mapping[str, Any] | None, out: Path | None) -> Stopped:
     """How far the session had come."""
-    if as_json:
-        print_json({"ok": False, "stopped": True, "out": out, **(stopped or {})})
-        return
-    if stopped is None:
-        typer.echo("stopped")
-        return
-    counts = ", ".join(f"{kind} {count}" for kind, count in stopped["wire"]["counts"].items())
-    typer.echo(
-        f"stopped: {stopped['finished']} of {stopped['cases']} cases finished; on the wire: {counts or 'nothing'}"
+    if state is None:
+        return Stopped("stopped", where="giveway drive serve")
+    counts = ", ".join(f"{kind} {count}" for kind, count in state["wire"]["counts"].items())
+    return Stopped(
+        "stopped",
+        where="giveway drive serve" if out is None else out,
+        found=f"{state['finished']} of {state['cases']} cases finished; on the wire: {counts or 'nothing'}",
+        hint=None if out is None else f"what is finished stays; --once --out {out} drives the rest",
     )
-    if out is not None:
-        typer.echo(f"what is finished stays in {out}; --once --out {out} drives the rest")
 
 
-def _say(document: dict[str, Any], folder: Path | None, *, as_json: bool) -> None:
+def _driven(document: Mapping[str, Any], folder: Path | None) -> Done:
+    """What a session says: score, what went over the wire, cases that failed."""
     (row,), wire = document["predictors"], document["wire"]
-    if as_json:
-        print_json({"ok": not row["failed_cases"], "out": folder, **document})
-        return
     score = "-" if row["score"] is None else f"{row['score']:.3f}"
-    typer.echo(f"{row['name']}: {row['cases']} cases, score {score}, collisions {row['n_col']}")
-    counts = ", ".join(f"{kind} {count}" for kind, count in wire["counts"].items())
-    typer.echo(f"on the wire: {counts}")
-    if wire["latency_ms"]:
-        latency = wire["latency_ms"]
-        typer.echo(f"from fetch to push: median {latency['median']:.1f} ms, 95 % below {latency['p95']:.1f} ms")
-    typer.echo(f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity")
-    for case, reason in row["failed_cases"].items():
-        typer.echo(f"case {case} failed: {reason}")
-    for event in wire["events"][:10]:
-        typer.echo(f"  {event['kind']}: {event['text']}")
-    if folder is not None:
-        typer.echo(f"logs and results in {folder}")
+    latency = wire["latency_ms"]
+    lines = [
+        f"{row['name']}: {row['cases']} cases, score {score}, collisions {row['n_col']}",
+        f"on the wire: {', '.join(f'{kind} {count}' for kind, count in wire['counts'].items())}",
+        f"from fetch to push: median {latency['median']:.1f} ms, 95 % below {latency['p95']:.1f} ms" if latency else "",
+        f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity",
+        *(f"  {event['kind']}: {event['text']}" for event in wire["events"][:10]),
+        "" if folder is None else f"logs and results in {folder}",
+    ]
+    failures = [
+        {"cell": f"case {case}", "error": "", "message": reason} for case, reason in row["failed_cases"].items()
+    ]
+    return Done(result={"out": folder, **document}, text=lines, failures=failures)

@@ -2,221 +2,280 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-import typer
+from giveway.cli.command import RUNS, Call, command, group
+from giveway.cli.envelope import Done
+from giveway.cli.options import Opt, TableFormat
+from giveway.cli.settings import given, pairs_from, settings_from
+from giveway.cli.tables import listing
+from giveway.core.errors import MissingDependencyError, UnknownNameError, UsageError
 
-from giveway.cli import engine_options
-from giveway.cli.gaps_explain import explain
-from giveway.cli.gaps_figures import calibration, learning
-from giveway.cli.gaps_plan import plan, say_plan
-from giveway.cli.gaps_reports import compare, figure, table
-from giveway.cli.output import print_json
-from giveway.cli.pairs import pairs_from, switches_from
-from giveway.core.errors import MissingDependencyError, UsageError
+app = group("Benchmark predictions whether, when and how gaps are taken.")
 
-if TYPE_CHECKING:
-    from giveway.experiments import Rerun, RunSummary
-    from giveway.gaps.extract import ExtractionReport
-    from giveway.gaps.spec import RunSpec
-
-app = typer.Typer(
-    help="How well do models predict whether, when and how a human takes a gap?",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-app.command("table")(table)
-app.command("figure")(figure)
-app.command("compare")(compare)
-app.command("explain")(explain)
-app.command("learning")(learning)
-app.command("calibration")(calibration)
-app.command("plan")(plan)
-
-AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
-PROFILE = typer.Option("clean", "--profile", help="clean (corrected) or paper (as published).")
-SWITCH = typer.Option([], "--set", help="A single switch of the protocol, NAME=VALUE; may be repeated.")
+Store = Annotated[str, "Result store of a benchmark run, a folder or s3://…"]
+Time = Annotated[str, "Prediction time: initial, constant or critical."]
+TimeFilter = Annotated[str | None, "Only this prediction time: initial, constant or critical."]
+Profile = Annotated[str | None, "Needed if the store holds several."]
+Only = Annotated[Sequence[str], "Only these; repeatable."]
+Rules = Annotated[Sequence[str], "ddof=0|1 or critical_bound=NUMBER instead of those of the run; repeatable."]
 
 
-@app.command()
+@command(app)
 def extract(
-    dataset: str = typer.Option(..., "--dataset", "-d", help="lgap, round, round_2v, leeds, highd, interaction, ..."),
-    root: Path = typer.Option(..., "--root", "-r", help="Folder that holds the recordings."),
-    out: Path | None = typer.Option(None, "--out", "-o", help="Parquet file for the samples; else only counts."),
-    t0: list[str] = typer.Option([], "--t0", help="initial, constant, critical; all three by default."),
-    n_input: int = typer.Option(2, "--n-input", min=1, max=100, help="Input steps of 0.2 s."),
-    n_input_max: int = typer.Option(8, "--n-input-max", min=1, max=100, help="Steps every sample must support."),
-    relaxed: bool = typer.Option(False, "--relaxed", help="Move t_0 up to where the history suffices."),
-    profile: str = PROFILE,
-    switch: list[str] = SWITCH,
-    as_json: bool = AS_JSON,
-) -> None:
-    """Find gaps in recordings, count them, say why others were left out, and write samples to Parquet."""
+    call: Call,
+    folder: Annotated[Path, "Folder that holds the recordings."],
+    *,
+    dataset: Annotated[str, "lgap, round, round_2v, leeds, highd, interaction, ..."],
+    out: Annotated[Path | None, "Parquet file for the samples; only counts without it."] = None,
+    t0: Annotated[Sequence[str], "initial, constant, critical; all three by default. Repeatable."] = (),
+    n_input: Annotated[int, Opt("Input steps of 0.2 s.", min=1, max=100)] = 2,
+    n_input_max: Annotated[int, Opt("Steps every sample must support.", min=1, max=100)] = 8,
+    relaxed: Annotated[bool, "Move t_0 up to where the history suffices."] = False,
+    profile: str = "clean",
+    settings: Annotated[Sequence[str], "One switch of the protocol, NAME=VALUE; repeatable."] = (),
+) -> Done:
+    """Find gaps in recordings, count them, write samples to Parquet."""
+    from giveway.gaps.extract import require_samples
     from giveway.gaps.files import write_samples
     from giveway.gaps.run import extractions
 
     parts = extractions(
         dataset,
-        root,
+        folder,
         times=t0,
         n_input=n_input,
         n_input_max=n_input_max,
         relaxed=relaxed,
         profile=profile,
-        switches=switches_from(switch),
+        switches=settings_from(settings, _switches()),
     )
-    reports = [part.report for part in parts]
     if not any(part.samples.num_samples for part in parts):
-        _refuse_empty(parts[0])
-    size = None if out is None else write_samples(out, [part.samples for part in parts if part.samples.num_samples])
-    if as_json:
-        print_json(
-            {"ok": True, "dataset": dataset, "out": out, "bytes": size, "counts": [r.as_dict() for r in reports]}
+        require_samples(parts[0], at_least=1, per_class=0)
+    size = None if out is None else write_samples(out, [p.samples for p in parts if p.samples.num_samples])
+    reports = [part.report for part in parts]
+    rows = [
+        (
+            r.choice,
+            r.num_accepted,
+            r.num_rejected,
+            r.delta_t_s,
+            ", ".join(f"{n} {why}" for why, n in r.dropped.items() if n) or "none",
         )
-        return
-    _print_counts(reports)
-    if out is not None:
-        typer.echo(f"samples written to {out}")
-
-
-@app.command()
-def run(
-    spec: Path | None = typer.Argument(None, help="TOML file; or use --preset."),
-    out: str = typer.Option(..., "--out", "-o", help="Result store, a folder or s3://…; run again to resume."),
-    preset_name: str | None = typer.Option(
-        None, "--preset", help="quick, demo, experiment-1, experiment-2 or experiment-3."
-    ),
-    root: list[str] = typer.Option([], "--root", help="Data root, DATASET=FOLDER or DATASET=s3://…; repeatable."),
-    profile: str | None = typer.Option(None, "--profile", help="clean or paper; overrides the specification."),
-    switch: list[str] = SWITCH,
-    seed: int | None = typer.Option(None, "--seed", help="Root of all random streams; overrides the specification."),
-    paths: str | None = typer.Option(
-        None,
-        "--paths",
-        help="Path model of accepted and rejected gaps for models without paths, e.g. T++ or TPP_small.",
-    ),
-    device: str = typer.Option("cpu", "--device", help="Where networks are trained: cpu, or cuda where there is one."),
-    workers: int | None = engine_options.WORKERS,
-    engine: str = engine_options.ENGINE,
-    scheduler: str | None = engine_options.SCHEDULER,
-    cluster: Path | None = engine_options.CLUSTER,
-    time_limit: float | None = engine_options.TIME_LIMIT,
-    memory_limit: float | None = engine_options.MEMORY_LIMIT,
-    max_hours: float | None = engine_options.MAX_HOURS,
-    limit: int | None = typer.Option(None, "--limit", min=1, help="Compute at most so many cells now."),
-    rerun: str = typer.Option("missing", "--rerun", help="missing, failed or all."),
-    dry_run: bool = typer.Option(
-        False, "--dry-run", help="Say what would be computed and how long it would take, and compute nothing."
-    ),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Fit, predict and measure every cell of a grid; a killed run goes on where it was."""
-    from giveway.experiments import default_progress
-    from giveway.gaps.run import benchmark
-
-    grid = _specification(spec, preset_name, profile, switch, seed, paths)
-    _check_device(device)
-    roots = dict(pairs_from(root, "--root", "DATASET=FOLDER"))
-    mode = _rerun(rerun)
-    if dry_run:
-        num = engine_options.expected_workers(engine, workers=workers, scheduler=scheduler, cluster=cluster)
-        say_plan({preset_name or str(spec): grid}, num, limit=limit, as_json=as_json)
-        return
-    executor = engine_options.make_engine(
-        engine,
-        workers=workers,
-        scheduler=scheduler,
-        cluster=cluster,
-        time_limit_s=time_limit,
-        memory_limit_mb=memory_limit,
+        for r in reports
+    ]
+    first = reports[0]
+    notes = [f"{r.choice}: {r.num_capped} horizons were cut to the cap" for r in reports if r.num_capped]
+    notes += [f"note: {note}" for note in first.notes] + ([] if out is None else [f"samples written to {out}"])
+    return Done(
+        result={"dataset": dataset, "out": out, "bytes": size, "counts": [r.as_dict() for r in reports]},
+        text=[
+            f"{first.dataset}, n_I = {first.num_input}: {first.num_candidates} candidate gaps",
+            listing(
+                "Samples", ("t_0", "accepted", "rejected", "Delta_t [s]", "left out"), rows, notes=notes, form=".2f"
+            ),
+        ],
     )
-    if not as_json and grid.synthetic:
-        typer.echo("synthetic recordings: nothing below says anything about real drivers", err=True)
-    summary, _ = benchmark(
+
+
+@command(app, adds=RUNS)
+def run(
+    call: Call,
+    spec: Annotated[Path | None, "TOML file; or use --preset."] = None,
+    *,
+    out: Annotated[str | None, "Result store, a folder or s3://…; run again to resume."] = None,
+    preset: Annotated[Sequence[str], "quick, demo, experiment-1, -2 or -3; several only with --dry-run."] = (),
+    data: Annotated[Sequence[str], "Recordings, DATASET=FOLDER or DATASET=s3://…; repeatable."] = (),
+    predictor: Sequence[str] = (),
+    profile: Annotated[str | None, "clean or paper; overrides the specification."] = None,
+    settings: Sequence[str] = (),
+    seed: Annotated[int | None, "Root of all random streams; overrides the specification."] = None,
+    paths: Annotated[str | None, "Predictor of trajectories given the decision, e.g. T++ or TPP_small."] = None,
+    device: str = "cpu",
+    again: Annotated[bool, "With --dry-run: time the predictors anew on this machine."] = False,
+) -> Done:
+    """Fit, predict and measure every cell of a grid; resumes."""
+    from giveway.gaps.plan import PUBLISHED, plan_grids
+    from giveway.gaps.run import run_gaps, specification
+    from giveway.gaps.spec import RunSpec
+
+    changes = {
+        **given(predictors=predictor, profile=profile, seed=seed, conditional_paths=paths),
+        **settings_from(settings, [*RunSpec.model_fields, "predictors"], {"switches": _switches()}),
+    }
+    sources: Sequence[Any] = [*preset, *([] if spec is None else [spec])]
+    if call.is_dry:
+        grids = {str(source): specification(source, changes) for source in sources or PUBLISHED}
+        plan = plan_grids(grids, call.num_workers(), limit=call.values["limit"], fresh=again, say=call.say)
+        return Done(result=plan.document(), text=plan)
+    if len(sources) != 1:
+        raise UsageError(
+            "give either a specification or a preset",
+            where="giveway gaps run",
+            found="neither" if not sources else "both" if spec is not None else "several presets",
+            hint="giveway gaps run --preset quick --out R",
+        )
+    if out is None:
+        raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
+    _check_device(device)
+    grid = specification(sources[0], changes)
+    if grid.synthetic:
+        call.warn("synthetic recordings: nothing below says anything about real drivers")
+    results = run_gaps(
         grid,
         out,
-        roots=roots,
-        engine=executor,
-        rerun=mode,
-        limit=limit,
-        max_hours=max_hours,
-        progress=default_progress(),
+        roots=dict(pairs_from(data, "--data", "DATASET=FOLDER")),
+        engine=call.engine(),
+        rerun=call.values["rerun"],
+        limit=call.values["limit"],
+        max_hours=call.values["max_hours"],
+        progress=call.progress(),
         device=device,
     )
-    _print_summary(summary, out, as_json=as_json)
-    if summary.failed:
-        raise typer.Exit(1)
+    return call.ran(results, f"next: giveway gaps table {out} --metric auc --t0 constant", store=out)
 
 
-@app.command()
-def status(
-    store: str = typer.Argument(..., help="Result store, a folder or s3://…"),
-    verify: bool = typer.Option(
-        False, "--verify", help="Read every record, samples file and artifact again and compare them with their seals."
-    ),
-    as_json: bool = AS_JSON,
-) -> None:
-    """How far a run has come, why cells failed, and what is damaged."""
-    from giveway.experiments import status as status_of
-    from giveway.experiments import verify as verify_store
-    from giveway.experiments.places import readable_store
+@command(app)
+def table(
+    call: Call,
+    store: Store,
+    *,
+    metric: Annotated[str, "auc, ade, tnr_pr, brier, ..."] = "auc",
+    t0: Time = "constant",
+    paper: Annotated[str | None, "A numbered table of the papers, III to X, instead."] = None,
+    split: Annotated[str, "The repeated split of the upper lines."] = "random",
+    profile: Profile = None,
+    predictor: Only = (),
+    dataset: Only = (),
+    settings: Rules = (),
+    format: TableFormat = "text",
+    out: Annotated[Path | None, "Write to this file instead of printing."] = None,
+) -> Done:
+    """Print mean, deviation and significance in the layout of the papers."""
+    from giveway.gaps.tables import PAPER_TABLES
 
-    opened = readable_store(store)
-    altered = verify_store(opened) if verify else ()
-    state = status_of(opened)
-    damaged = {d.key: d for d in (*state.damaged, *state.documents, *altered)}.values()
-    failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in state.failures]
-    counts = {name: getattr(state, name) for name in ("total", "done", "failed", "missing", "running")}
-    if as_json:
-        print_json({"ok": state.failed == 0, **counts, "damaged": list(damaged), "failures": failures})
-        if altered:
-            raise typer.Exit(1)
-        return
-    typer.echo(f"{state.done} of {state.total} cells done, {state.failed} failed, {state.missing} missing")
-    if state.running:
-        typer.echo("a run is active")
-    for message, cells in _by_message(failures).items():
-        typer.echo(f"{len(cells)} failed, e.g. {cells[0]}:\n  {message}")
-    for entry in damaged:
-        typer.echo(f"damaged: {entry.key} ({entry.reason})")
-    if verify:
-        typer.echo(
-            "every file with a digest is what was written" if not altered else "start the same run again to mend cells"
+    if paper is not None and paper.upper() not in PAPER_TABLES:
+        raise UnknownNameError("table", paper, PAPER_TABLES, where="--paper")
+    made = _results(call, store).table(
+        "benchmark" if paper is None else paper.upper(),
+        metric=metric,
+        t0=t0,
+        split=split,
+        profile=profile,
+        models=list(predictor),
+        datasets=list(dataset),
+        changes=settings_from(settings, _switches()),
+    )
+    facts = {name: getattr(made, name) for name in ("title", "caption", "banner", "origins")}
+    return call.table(made, format, out, **facts)
+
+
+@command(app, needs=("plot",))
+def figure(
+    call: Call,
+    store: Store,
+    name: Annotated[Literal["splits", "learning", "calibration"], "splits, learning or calibration."] = "splits",
+    *,
+    out: Annotated[Path | None, "Picture, .png, .pdf or .svg; needed but for learning."] = None,
+    profile: Profile = None,
+    predictor: Only = (),
+    dataset: Only = (),
+    t0: TimeFilter = None,
+) -> Done:
+    """Draw splits, learning curves or calibration of a benchmark run."""
+    from giveway.gaps.figures import save_figure
+    from giveway.gaps.trainings import cells_of_one_profile, learning_table, trained_cells, write_learning_curves
+
+    results = _results(call, store)
+    said = [] if out is None else [f"figure written to {out}"]
+    filters = given(model=list(predictor), dataset=list(dataset), t0=t0, profile=profile)
+    cells: list[dict[str, Any]] = []
+    if name == "learning":
+        rows = trained_cells(results, **filters)
+        if out is not None:
+            write_learning_curves(rows, out)
+        cells = [{fact: value for fact, value in row.items() if fact != "curve"} for row in rows]
+        return Done(result={"out": out, "figure": name, "cells": cells}, text=[learning_table(rows), *said])
+    if out is None:
+        raise UsageError("a figure needs a file", where="--out", hint=f"--out {name}.png")
+    if name == "splits":
+        made = results.figure(name, profile=profile, models=list(predictor), datasets=list(dataset))
+    elif len(predictor) == 1:
+        cells = cells_of_one_profile(results, **filters, split="random")
+        made = results.figure(name, **{**filters, "model": predictor[0]})
+    else:
+        raise UsageError(
+            "calibration is of one predictor", where="--predictor", found=f"{len(predictor)} given", hint="-p LR_1D"
         )
-    if altered:
-        raise typer.Exit(1)
+    save_figure(made, out)
+    return Done(result={"out": out, "figure": name, "cells": cells}, text=said)
 
 
-@app.command()
-def switches(as_json: bool = AS_JSON) -> None:
-    """All switches of the protocol, with their values in both profiles and their effect."""
-    from giveway.gaps.profile import CLEAN, PAPER, Profile
+@command(app)
+def compare(
+    call: Call,
+    store: Store,
+    a: Annotated[str, "Predictor A."],
+    b: Annotated[str, "Predictor B."],
+    *,
+    metric: Annotated[str, "auc, ade, tnr_pr, brier, ..."] = "auc",
+    t0: Time = "constant",
+    profile: Profile = None,
+    draws: int = 1000,
+    seed: int = 0,
+    settings: Rules = (),
+) -> Done:
+    """Test whether predictor A is better than B, per dataset."""
+    changes = settings_from(settings, _switches())
+    report = _results(call, store).compare(
+        a, b, metric=metric, t0=t0, profile=profile, draws=draws, seed=seed, changes=changes
+    )
+    return Done(result={"report": report}, text=report)
 
-    rows = [
-        {
-            "switch": name,
-            "paper": getattr(PAPER, name),
-            "clean": getattr(CLEAN, name),
-            "effect": field.description,
-        }
-        for name, field in Profile.model_fields.items()
-    ]
-    if as_json:
-        print_json({"ok": True, "switches": rows})
-        return
-    for row in rows:
-        typer.echo(f"{row['switch']:<26}paper: {row['paper']}, clean: {row['clean']}\n{'':<26}{row['effect']}")
+
+@command(app, needs=("plot",))
+def explain(
+    call: Call,
+    *,
+    sample: Annotated[str, "Id of the sample, as in the file of samples."],
+    predictor: Annotated[str, "CM_IIJ11 ... CM_ANA22."],
+    samples: Annotated[Path, "Written by: giveway gaps extract --out."] = Path("samples.parquet"),
+    t0: Annotated[str | None, "initial, constant or critical; constant if the file has it."] = None,
+    parameters: Annotated[Path | None, "Fitted parameters (JSON); else fitted to the other samples."] = None,
+    path: Annotated[int, "Which simulated trajectory, 0 to 99."] = 0,
+    seed: Annotated[int, "Of the noise, and of the fit."] = 0,
+    out: Annotated[Path, "Folder for the picture, the page and the parameters."] = Path("explain"),
+) -> Done:
+    """Draw what the cognitive model saw and did in one encounter."""
+    from giveway.gaps.explain import explain_sample
+    from giveway.predictors.commotions.fitting.trace import TraceLines
+
+    trace = None if call.is_quiet or call.as_json else TraceLines(predictor)
+    found = explain_sample(
+        sample, predictor, samples=samples, out=out, t0=t0, parameters=parameters, path=path, seed=seed, on_trace=trace
+    )
+    return Done(
+        result={"sample": sample, "observed": found.observed, **found.files, **found.numbers},
+        text=[found.summary, *(f"  {file}" for file in found.files.values())],
+    )
 
 
-def _rerun(name: str) -> Rerun:
-    from giveway.experiments import RERUN
+def _results(call: Call, store: str) -> Any:
+    """Results of a store; a warning says what its tables lack."""
+    from giveway.reports.results import Results
 
-    for choice in RERUN:
-        if choice == name:
-            return choice
-    raise UsageError("unknown choice for --rerun", where="--rerun", found=name, hint=f"one of {', '.join(RERUN)}")
+    results = Results.open(store, kind="gaps")
+    if shortfall := results.status.shortfall:
+        call.warn(shortfall)
+    return results
+
+
+def _switches() -> Collection[str]:
+    from giveway.gaps.profile import Profile
+
+    return list(Profile.model_fields)
 
 
 def _check_device(name: str) -> None:
@@ -227,68 +286,3 @@ def _check_device(name: str) -> None:
         except ImportError as error:
             raise MissingDependencyError("torch", extra="learn", purpose=f"computing on {name}") from error
         device_named(name)
-
-
-def _specification(
-    path: Path | None,
-    preset_name: str | None,
-    profile: str | None,
-    switch: list[str],
-    seed: int | None,
-    paths: str | None,
-) -> RunSpec:
-    from giveway.gaps.run import specification
-
-    if (path is None) == (preset_name is None):
-        raise UsageError(
-            "give either a specification or a preset",
-            where="giveway gaps run",
-            found="both" if path is not None else "neither",
-            hint="giveway gaps run --preset quick --out R",
-        )
-    changes: dict[str, Any] = {"profile": profile, "seed": seed, "conditional_paths": paths}
-    changes = {name: value for name, value in changes.items() if value is not None}
-    return specification(preset_name or path, {**changes, "switches": switches_from(switch)})
-
-
-def _refuse_empty(part: Any) -> None:
-    from giveway.gaps.extract import require_samples
-
-    require_samples(part, at_least=1, per_class=0)
-
-
-def _print_counts(reports: list[ExtractionReport]) -> None:
-    first = reports[0]
-    typer.echo(f"{first.dataset}, n_I = {first.num_input}: {first.num_candidates} candidate gaps")
-    typer.echo(f"{'t_0':<12}{'accepted':>10}{'rejected':>10}{'Delta_t':>9}  left out")
-    for report in reports:
-        delta = "" if report.delta_t_s is None else f"{report.delta_t_s:.2f} s"
-        lost = ", ".join(f"{count} {reason}" for reason, count in report.dropped.items() if count) or "none"
-        typer.echo(f"{report.choice:<12}{report.num_accepted:>10}{report.num_rejected:>10}{delta:>9}  {lost}")
-        if report.num_capped:
-            typer.echo(f"{'':<12}{report.num_capped} horizons were cut to the cap")
-    for note in first.notes:
-        typer.echo(f"note: {note}")
-
-
-def _print_summary(summary: RunSummary, out: str, *, as_json: bool) -> None:
-    failures = [{"cell": f.cell.label(), "error": f.error, "message": f.message} for f in summary.failures]
-    if as_json:
-        counts = {name: getattr(summary, name) for name in ("total", "skipped", "done", "failed", "missing", "stopped")}
-        wall = round(summary.wall_s, 3)
-        print_json({"ok": summary.ok, "store": out, **counts, "wall_s": wall, "failures": failures})
-        return
-    typer.echo(
-        f"{summary.done} cells computed, {summary.skipped} were there, {summary.failed} failed, "
-        f"{summary.missing} missing"
-    )
-    for message, cells in _by_message(failures).items():
-        typer.echo(f"{len(cells)} failed, e.g. {cells[0]}:\n  {message}")
-    typer.echo(f"next: giveway gaps table {out} --metric auc --t0 constant")
-
-
-def _by_message(failures: list[dict[str, str]]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for failure in failures:
-        grouped.setdefault(failure["message"].replace("\n", "\n  "), []).append(failure["cell"])
-    return grouped

@@ -2,224 +2,289 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from giveway.cli import engine_options
-from giveway.cli.generate_bench import bench, sanity
-from giveway.cli.generate_prior import prior
-from giveway.cli.generate_train import train
-from giveway.cli.output import print_json
-from giveway.core.origins import Origin, banner
+from giveway.cli.command import ON_ENGINE, Call, command, group
+from giveway.cli.envelope import Done, failed_cells
+from giveway.cli.generate_bench import bench
+from giveway.cli.options import Opt, TableFormat
+from giveway.cli.settings import given, merged, settings_from
 
 if TYPE_CHECKING:
     from giveway.experiments import RunSummary
     from giveway.generate.spec import CampaignSpec
 
-app = typer.Typer(
-    help="Which traffic makes a planner fail although it could have coped?",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
-AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+app = group("Search traffic that makes a planner fail although it could have coped.")
 
-app.command("train")(train)
-app.command("bench")(bench)
-app.command("sanity")(sanity)
-app.command("prior")(prior)
+Store = Annotated[Path, "Result store of giveway generate run."]
 
 
-@app.command()
-def run(
-    out: Path = typer.Option(..., "--out", "-o", help="Result store; run again to resume."),
-    policy: Path | None = typer.Option(None, "--policy", "-p", help="Policy file or training folder; the shipped one."),
-    ego: str = typer.Option("lattice", "--ego", "-e", help="idm, lattice, constant_speed, or package.module:Class."),
-    road: str = typer.Option(
-        "straight", "--road", "-r", help="straight, merge, roundabout, four_way, or a lanelet2 map (.osm)."
-    ),
-    budget: int = typer.Option(400, "--budget", "-n", min=1, max=1_000_000, help="Tests to drive."),
-    driver: str = typer.Option(
-        "policy", "--driver", help="policy, or without learning: no_attack, idm, random_actions, program, cut_in."
-    ),
-    search: str = typer.Option("nsga2", "--search", help="Seed search: nsga2, cma_es or random."),
-    perturb: bool = typer.Option(True, help="Perturb cars that are close to the ego."),
-    cars: int | None = typer.Option(None, "--cars", "-k", help="Learning cars; must be those of the policy."),
-    deadline_s: float = typer.Option(1.0, "--deadline", help="Longest time for one plan of your planner [s]."),
-    episode_steps: int | None = typer.Option(
-        None, "--episode-steps", min=10, max=2000, help="Longest test, 0.1 s each; that of the training without it."
-    ),
-    seed: int = typer.Option(0, "--seed", help="Root of all random streams."),
-    campaigns: int = typer.Option(
-        1, "--campaigns", min=1, max=10_000, help="Campaigns of so many tests each, with consecutive seeds."
-    ),
-    workers: int | None = typer.Option(
-        None, "--workers", "-w", min=1, max=100_000, help="Processes; by default campaigns follow one another in one."
-    ),
-    engine: str = engine_options.ENGINE,
-    scheduler: str | None = engine_options.SCHEDULER,
-    cluster: Path | None = engine_options.CLUSTER,
-    time_limit: float | None = typer.Option(None, "--time-limit", min=0.01, help="Seconds a test may take."),
-    memory_limit: float | None = typer.Option(None, "--memory-limit", min=1.0, help="Megabytes the tests may use."),
-    max_hours: float | None = typer.Option(None, "--max-hours", min=0.0, help="Drive no further test after this time."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be driven, and stop."),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Search initial scenes, drive the cars, perturb them, and keep every failure as a case."""
-    from giveway.experiments import default_progress
+@command(app)
+def prior(
+    call: Call,
+    folder: Annotated[Path, "Folder that holds the recordings."],
+    *,
+    dataset: str,
+    out: Annotated[Path, "File to write (JSON)."],
+    max_recordings: int | None = None,
+) -> Done:
+    """Fit the naturalness prior of the reward to recorded traffic."""
+    from giveway.data import DATASETS
+    from giveway.generate.prior import fit_prior, save_prior
+
+    adapter = DATASETS.get(dataset)
+    recordings = list(adapter.recordings(folder))[:max_recordings]
+    call.say(f"{len(recordings)} recordings")
+    fitted = fit_prior(scene for recording in recordings for scene in adapter.scenes(recording))
+    save_prior(fitted, out)
+    return Done(
+        result={"prior": out, "steps": fitted["steps"], "median": fitted["median"]},
+        text=f"{out}: {fitted['steps']} steps, median log-density {fitted['median']:.3f}",
+    )
+
+
+@command(app, adds=("max_hours",), needs=("generate/torch", "generate/safetensors"))
+def train(
+    call: Call,
+    spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
+    *,
+    out: Annotated[Path, "Training folder; run again to go on."],
+    road: str | None = None,
+    planner: str | None = None,
+    cars: int | None = None,
+    traffic: Annotated[int | None, "Bystanders, 0 to 12."] = None,
+    env_steps: int | None = None,
+    algorithm: Annotated[str | None, "maddpg or matd3."] = None,
+    reward: Annotated[str | None, "full, or legacy for the published one."] = None,
+    actions: Annotated[str | None, "lateral (pedal, lateral speed) or steering."] = None,
+    observation: Annotated[str | None, "relative, or artefact for the published one."] = None,
+    ticks: int | None = None,
+    worlds: int | None = None,
+    round_steps: Annotated[int | None, Opt("Environment steps between checkpoints.", min=100)] = None,
+    warm_steps: Annotated[int | None, Opt("Steps first driven by a scripted car that actors clone.", min=0)] = None,
+    prior: Annotated[Path | None, "File of 'giveway generate prior'; the shipped one without it."] = None,
+    seed: int | None = None,
+    max_rounds: Annotated[int | None, Opt("Stop after N rounds now.", min=1)] = None,
+    settings: Sequence[str] = (),
+) -> Done:
+    """Train cars against a planner; run again to resume."""
     from giveway.experiments.specs import validated
+    from giveway.generate.environment.arrays import RewardWeights
+    from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.spec import TrainingSpec
+    from giveway.generate.train import train as run_training
+
+    parts = {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields}
+    values = merged(
+        spec,
+        given(
+            planner=planner,
+            road=road,
+            cars=cars,
+            traffic=traffic,
+            env_steps=env_steps,
+            algorithm=algorithm,
+            reward=reward,
+            actions=actions,
+            observation=observation,
+            ticks=ticks,
+            worlds=worlds,
+            round_steps=round_steps,
+            prior=prior,
+            seed=seed,
+            learning={"warm_steps": warm_steps} if warm_steps else None,
+        ),
+        settings_from(settings, TrainingSpec.model_fields, parts),
+    )
+    chosen = validated(TrainingSpec, values, where="giveway generate train")
+    made = run_training(
+        chosen, out, max_rounds=max_rounds, max_hours=call.values["max_hours"], progress=call.progress()
+    )
+    best = made.best.report
+    found = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in best.evaluation.items())
+    return Done(
+        result={
+            "policy": out,
+            "steps": made.rounds[-1].report.steps,
+            "resumed_at": made.resumed_at,
+            "best_round": best.round,
+            "evaluation": dict(best.evaluation),
+            "history": [one.report for one in made.rounds],
+        },
+        text=[
+            f"{out}: best of {len(made.rounds)} rounds at {best.steps} steps; {found}",
+            f"next: giveway generate run --policy {out} --planner {chosen.planner} --out failures",
+        ],
+    )
+
+
+def _needs(values: Mapping[str, Any]) -> list[str]:
+    """Libraries of the default driver and search."""
+    return [
+        *(["generate/safetensors"] if values["driver"] is None and values["spec"] is None else []),
+        *(["generate/pymoo"] if values["search"] is None and values["spec"] is None else []),
+    ]
+
+
+@command(app, adds=(*ON_ENGINE, "dry_run"), needs=_needs)
+def run(
+    call: Call,
+    spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
+    *,
+    out: Annotated[Path, "Result store; run again to resume."],
+    planner: Annotated[str | None, "Planner under test: lattice, idm, constant_speed, or package.module:Class."] = None,
+    road: str | None = None,
+    budget: int | None = None,
+    driver: Annotated[
+        str | None, "policy, or without learning: no_attack, idm, random_actions, program, cut_in."
+    ] = None,
+    policy: Path | None = None,
+    search: Annotated[str | None, "Start search: nsga2, cma_es or random."] = None,
+    perturb: Annotated[bool | None, Opt("Perturb cars that are close to the ego.", ("--perturb/--no-perturb",))] = None,
+    cars: Annotated[int | None, "Learned cars; must be those of the policy."] = None,
+    deadline: float | None = None,
+    ticks: Annotated[int | None, "Longest test in ticks of 0.1 s; that of the training without it."] = None,
+    seed: int | None = None,
+    campaigns: Annotated[int | None, Opt("Number of campaigns, with consecutive seeds.", min=1, max=10_000)] = None,
+    settings: Sequence[str] = (),
+) -> Done:
+    """Search starts, drive and perturb the cars, keep failures as cases."""
+    from giveway.experiments.specs import validated
+    from giveway.generate.experiment import planned_campaigns
     from giveway.generate.run import run_campaigns
     from giveway.generate.spec import CampaignSpec
 
-    values = {
-        "planner": ego,
-        "road": road,
-        "budget": budget,
-        "driver": driver,
-        "search": search,
-        "policy": policy,
-        "perturb": perturb,
-        "cars": cars,
-        "deadline_s": deadline_s,
-        "ticks": episode_steps,
-        "seed": seed,
-        "campaigns": campaigns,
-    }
-    spec = validated(CampaignSpec, values, where="giveway generate run")
-    if dry_run:
-        _say_plan(spec, as_json=as_json)
-        return
-    executor = engine_options.make_engine(
-        engine,
-        workers=workers or (1 if engine == "local" else None),
-        scheduler=scheduler,
-        cluster=cluster,
-        time_limit_s=time_limit,
-        memory_limit_mb=memory_limit,
-        alone_here=True,
+    values = merged(
+        spec,
+        given(
+            planner=planner,
+            road=road,
+            budget=budget,
+            driver=driver,
+            policy=policy,
+            search=search,
+            perturb=perturb,
+            cars=cars,
+            deadline_s=deadline,
+            ticks=ticks,
+            seed=seed,
+            campaigns=campaigns,
+        ),
+        settings_from(settings, CampaignSpec.model_fields),
     )
-    summary = run_campaigns(spec, out, engine=executor, max_hours=max_hours, progress=default_progress())
-    _say_results(out, spec, summary, as_json=as_json)
-    if summary.failures:
-        raise typer.Exit(1)
+    chosen = validated(CampaignSpec, values, where="giveway generate run")
+    if call.is_dry:
+        tests, world = chosen.budget * chosen.campaigns, planned_campaigns(chosen)[0][0].settings["world"]
+        disk = round(0.03 * tests, 1)
+        return Done(
+            result={"tests": tests, "simulated_s": tests * world["steps"] / 10, "disk_mb": disk, "world": world},
+            text=f"{tests} tests of up to {world['steps'] / 10:.0f} s, about {disk} MB",
+        )
+    summary = run_campaigns(
+        chosen, out, engine=_engine(call), max_hours=call.values["max_hours"], progress=call.progress()
+    )
+    return _found(out, chosen, summary)
 
 
-def _say_results(out: Path, spec: CampaignSpec, summary: RunSummary, *, as_json: bool) -> None:
+def _engine(call: Call) -> Any:
+    """Campaigns follow one another in this process unless workers are asked for."""
+    from giveway.cli.engine import make_engine
+
+    local = call.values["engine"] == "local"
+    return make_engine({**call.values, "workers": call.values["workers"] or (1 if local else None)}, here=True)
+
+
+def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
+    """What the tests of some campaigns have brought."""
+    from giveway.core.origins import Origin, banner
     from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.failures import campaigns_of, write_cases
 
-    found = campaigns_of(spec, out)
-    results = [result for campaign in found for result in campaign.results]
-    cases = write_cases(out)
+    campaigns, cases = campaigns_of(spec, out), write_cases(out)
+    results = [result for campaign in campaigns for result in campaign.results]
     measures = all_measures(results)
-    if as_json:
-        print_json(
-            {
-                "ok": not summary.failures,
-                "origin": [Origin.GENERATED],
-                "store": out,
-                "driven": summary.done,
-                "skipped": summary.skipped,
-                "missing": summary.missing + summary.failed,
-                "cases": cases,
-                "measures": measures,
-                "campaigns": [{"label": c.label, "tests": len(c.results)} for c in found],
-                "failures": [
-                    {"cell": f.cell.label(), "error": f.error, "message": f.message} for f in summary.failures
-                ],
-            }
-        )
-        return
-    typer.echo(banner("the traffic", [Origin.GENERATED]))
-    typer.echo(
-        f"{len(results)} tests, violation rate {measures['violation_rate']:.3f}, at fault "
-        f"{measures['at_fault_rate']:.3f}, avoidable and at fault {measures['avoidable_at_fault_rate']:.3f}"
+    counts = {name: getattr(summary, name) for name in ("total", "done", "skipped", "failed", "missing")}
+    rates = ", ".join(
+        f"{name.removesuffix('_rate').replace('_', ' ')} {measures[name]:.3f}"
+        for name in ("violation_rate", "at_fault_rate", "avoidable_at_fault_rate")
     )
-    if measures["findings"]:
-        typer.echo(f"{measures['findings']:.0f} tests ended because the planner raised, hung or gave no plan")
-    for failure in summary.failures:
-        typer.echo(f"{failure.cell.label()} failed: {failure.message}")
-    if summary.missing:
-        typer.echo(f"{summary.missing} tests are missing; start the same command again to go on")
-    typer.echo(f"{cases} failures in {out}/cases; look at them: giveway generate report {out}")
+    found = measures["findings"]
+    return Done(
+        result={
+            "store": out,
+            "cells": counts,
+            "origin": [Origin.GENERATED],
+            "cases": cases,
+            "measures": measures,
+            "campaigns": [{"label": c.label, "tests": len(c.results)} for c in campaigns],
+        },
+        text=[
+            banner("the traffic", [Origin.GENERATED]),
+            f"{len(results)} tests, rates: {rates}",
+            f"{found:.0f} tests ended because the planner raised, hung or gave no plan" if found else "",
+            f"{summary.missing} tests are missing; start the same command again to go on" if summary.missing else "",
+            f"{cases} failures in {out}/cases; more about them: giveway generate table {out}",
+        ],
+        failures=failed_cells(summary.failures),
+    )
 
 
-def _say_plan(spec: CampaignSpec, *, as_json: bool) -> None:
-    from giveway.generate.experiment import planned_campaigns
-
-    first, tests = planned_campaigns(spec)[0][0], spec.budget * spec.campaigns
-    world = first.settings["world"]
-    plan = {
-        "tests": tests,
-        "simulated_s": tests * world["steps"] / 10,
-        "disk_mb": round(0.03 * tests, 1),
-        "world": world,
-    }
-    if as_json:
-        print_json({"ok": True, **plan})
-    else:
-        typer.echo(f"{tests} tests of up to {world['steps'] / 10:.0f} s, about {plan['disk_mb']} MB")
+command(
+    app,
+    adds=ON_ENGINE,
+    needs=lambda values: [
+        *("generate/safetensors", "generate/pymoo", "generate/cma"),
+        *(["generate/torch"] if values["trainings"] else []),
+    ],
+)(bench)
 
 
-@app.command()
-def report(
-    store: Path = typer.Argument(..., help="Result store of giveway generate run."),
-    out: Path | None = typer.Option(None, "--out", "-o", help="HTML file; STORE/report.html without it."),
-    recorded: Path | None = typer.Option(
-        None, "--recorded", help="Recordings to compare the motion with; synthetic ones are made without it."
-    ),
-    dataset: str = typer.Option("interaction", "--dataset", "-d", help="Registered adapter of the recordings."),
-    limit: int = typer.Option(12, "--limit", min=0, max=200, help="Replays per campaign in the gallery."),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Violation rate, TOP-10, avoidable at-fault rate, diversity, realism, and a gallery of replays."""
-    from giveway.generate.pages import write_report
-    from giveway.generate.section import measures_table
-    from giveway.generate.summary import as_document, recorded_reference, summarize
+@command(app)
+def table(
+    call: Call,
+    store: Store,
+    name: Annotated[str, "measures, or failures for every one of them."] = "measures",
+    *,
+    realism: Annotated[bool, "Also compare the motion of the cars with recorded ones."] = False,
+    data: Annotated[Path | None, "Recordings to compare with; synthetic ones are made without it."] = None,
+    format: TableFormat = "text",
+    out: Annotated[Path | None, "Write to this file instead of printing."] = None,
+) -> Done:
+    """Print violation, fault and avoidability rates, and diversity."""
+    from giveway.reports.results import Results
 
-    summaries = summarize(store, None)
-    reference = recorded_reference(recorded, dataset)
-    summaries = summarize(store, reference)
-    target = out or store / "report.html"
-    shown = write_report(target, store, summaries, reference, limit=limit)
-    if as_json:
-        document = as_document(summaries, reference)
-        print_json({"ok": True, "origin": [Origin.GENERATED], "page": target, "replays": shown, **document})
-        return
-    typer.echo(measures_table(summaries).text(), nl=False)
-    typer.echo(f"{target}: {shown} replays, motion compared with {reference.name}")
+    choices = {"realism": realism, "recorded": data} if name == "measures" else {}
+    return call.table(Results.open(store, kind="generate").table(name, **choices), format, out)
 
 
-@app.command()
+@command(app)
 def export(
-    store: Path = typer.Argument(..., help="Result store of giveway generate run."),
-    out: Path = typer.Option(..., "--out", "-o", help="Folder to write."),
-    form: str = typer.Option("cases", "--format", "-f", help="cases (our JSON with recordings) or openscenario."),
-    counting: bool = typer.Option(False, "--counting", help="Only failures that are avoidable and at fault."),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Write failures as cases for giveway drive and giveway study, or as OpenSCENARIO files."""
-    from giveway.core.errors import EmptySelectionError, UsageError
+    call: Call,
+    store: Store,
+    *,
+    out: Annotated[Path, "Folder to write."],
+    format: Annotated[Literal["cases", "openscenario"], "cases (JSON with recordings) or openscenario."] = "cases",
+    counting: Annotated[bool, "Only failures that are avoidable and at fault."] = False,
+) -> Done:
+    """Write failures as cases for drive and study, or as OpenSCENARIO."""
+    from giveway.core.errors import EmptySelectionError
     from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
     from giveway.generate.failures import stored_campaigns, stored_failures
 
-    if form not in ("cases", "openscenario"):
-        raise UsageError("unknown format", where="--format", found=form, hint="cases or openscenario")
     found = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
     failures = [f for f in found if f.result.counts or not counting]
     if not failures:
-        raise EmptySelectionError("there is no failure to export", where=store, hint="run more tests, or another ego")
-    if form == "cases":
+        raise EmptySelectionError(
+            "there is no failure to export", where=store, hint="run more tests, or another planner"
+        )
+    if format == "cases":
         write_failures(out, failures)
         files = [out / "cases.json", out / "failures.json", out / "recordings"]
     else:
         files = [out / f"{failure.id}.xosc" for failure in failures]
         for path, failure in zip(files, failures, strict=True):
             write_openscenario(path, failure)
-    if as_json:
-        print_json({"ok": True, "failures": len(failures), "files": files})
-    else:
-        typer.echo(f"{len(failures)} failures in {out}")
+    return Done(result={"failures": len(failures), "files": files}, text=f"{len(failures)} failures in {out}")

@@ -1,59 +1,66 @@
-"""The ``giveway`` command: a table of command groups, each imported when it is used."""
+"""The ``giveway`` command: a table of commands and groups, each imported when it is used."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from giveway import __version__
-from giveway.cli.needs import check_needs
-from giveway.cli.output import report_error
-from giveway.core.errors import GivewayError, UnknownNameError
+from giveway.cli.envelope import Stopped, print_error
+from giveway.cli.old_spellings import rewritten
+from giveway.core.errors import GivewayError, UnknownNameError, UsageError
 from giveway.core.files import disk_full, refusal
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "data": ("giveway.cli.data:app", "Recordings: list, synth, verify, show, convert."),
-    "demo": ("giveway.cli.demo:app", "Everything once, small, on synthetic recordings; ends with a page to open."),
-    "gaps": ("giveway.cli.gaps:app", "Predicting whether, when and how a human takes a gap: extract, run, table."),
-    "drive": ("giveway.cli.drive:app", "Let predictions drive: mine, run, score, replay, train-predictor."),
-    "generate": ("giveway.cli.generate:app", "Traffic that makes a planner fail although it could have coped."),
-    "doctor": ("giveway.cli.doctor:app", "What is installed, what is missing, how to get it."),
-    "warmup": ("giveway.cli.warmup:app", "Compile the kernels ahead of their first use."),
-    "agree": ("giveway.cli.agree:app", "Agreement of raters: weighted Fleiss kappa, AC2, alpha, intervals."),
-    "study": ("giveway.cli.study:app", "Ask people whether traffic looks real: create, serve, export, analyze."),
-    "report": ("giveway.cli.report:app", "A static site from results that opens from disk."),
-    "cite": ("giveway.cli.report:cite_app", "References for what results used, as text or BibTeX."),
+PANELS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("giveway.cli.start:demo_app", "Run everything once, small, and write a page to open."),
+        "doctor": ("giveway.cli.start:doctor_app", "Check what is installed, what is missing, how to get it."),
+        "warmup": ("giveway.cli.start:warmup_app", "Compile the kernels ahead of their first use."),
+    },
+    "Recordings": {"data": ("giveway.cli.data:app", "Synthesize, verify, show and convert recordings.")},
+    "Predict": {"gaps": ("giveway.cli.gaps:app", "Benchmark predictions whether, when and how gaps are taken.")},
+    "Drive": {"drive": ("giveway.cli.drive:app", "Drive with predictions and score the drives.")},
+    "Stress": {"generate": ("giveway.cli.generate:app", "Search traffic that makes a planner fail.")},
+    "Judge": {
+        "study": ("giveway.cli.study:app", "Ask people whether traffic looks real."),
+        "agree": ("giveway.cli.study:agree_app", "Measure agreement of raters from one file of ratings."),
+    },
+    "Any result": {
+        "list": ("giveway.cli.results:list_app", "List datasets, predictors, metrics and other components."),
+        "status": ("giveway.cli.results:status_app", "Count cells of a store: done, failed, missing, damaged."),
+        "report": ("giveway.cli.results:report_app", "Write a static site of results that opens from disk."),
+        "cite": ("giveway.cli.results:cite_app", "Print references for what results used."),
+    },
 }
-"""Command or group name to import path and help line; kept here so that ``--help`` imports nothing else."""
+"""Heading of the help to its commands, with import path and help line; ``--help`` imports nothing else."""
+COMMANDS = {name: entry for panel in PANELS.values() for name, entry in panel.items()}
+"""All commands and groups, in the order of the help."""
+GROUPS = tuple(name for name, (path, _) in COMMANDS.items() if path.endswith(":app"))
+"""Names that need a second word."""
+CLICK_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+"""Base of what parsing raises; newer releases of typer bring a copy of click with them."""
 
 
 class LazyGroup(TyperGroup):
-    """A command group that imports late.
-
-    Context and formatter are typed Any because typer brings its own copy of click in newer releases.
-
-    Lists all commands from :data:`COMMANDS`, imports only the one that is called.
-    """
+    """Lists all commands from :data:`COMMANDS`, imports only the one that is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A stand-in with the help line for listings, the real command when it is invoked."""
+        """The command, imported now."""
         if cmd_name not in COMMANDS:
             return None
         path, summary = COMMANDS[cmd_name]
-        if ctx.meta.get("giveway.listing"):
-            return TyperCommand(cmd_name, short_help=summary, help=summary)
         module, _, attribute = path.partition(":")
         command = typer.main.get_command(getattr(importlib.import_module(module), attribute))
-        command.name = cmd_name
-        command.short_help = summary
+        command.name, command.short_help = cmd_name, summary
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -62,17 +69,17 @@ class LazyGroup(TyperGroup):
             raise UnknownNameError("command", args[0], COMMANDS, where="giveway")
         return super().resolve_command(ctx, args)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Render without importing any command."""
-        ctx.meta["giveway.listing"] = True
-        super().format_help(ctx, formatter)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """One section per panel, without importing any command."""
+        for heading, commands in PANELS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<8}", summary) for name, (_, summary) in commands.items()])
 
 
 app = typer.Typer(
     name="giveway",
     cls=LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -92,36 +99,51 @@ def _main(  # pyright: ignore[reportUnusedFunction]
     """How well do machines understand drivers who must share a piece of road?"""
 
 
-def command_line() -> Any:
-    """The whole command, for :func:`run` and for commands that run others."""
-    return typer.main.get_command(app)
-
-
 def run(argv: list[str] | None = None) -> None:
     """Entry point: bad input ends in one message and exit code 2, never in a traceback."""
-    args = sys.argv[1:] if argv is None else argv
-    command = command_line()
+    sys.exit(call(sys.argv[1:] if argv is None else argv))
+
+
+def call(args: list[str]) -> int:
+    """Run a command line; returns 0 done, 1 cells failed or a check did not hold, 2 bad input, 130 stopped."""
+    words, notes = rewritten(args)
+    name, as_json = " ".join(words[: 1 + (words[:1] in [[g] for g in GROUPS])]), "--json" in words
+    for note in notes:
+        sys.stderr.write(f"note: {note}\n")
+    where = f"giveway {name}".strip()
     try:
-        check_needs(args)
-        command.main(args=args, prog_name="giveway")
-    except GivewayError as error:
-        report_error(disk_full(error) or error, as_json="--json" in args)
-        sys.exit(2)
+        code = call_raising(words, notes)
+        if code != 130:
+            return code
+        known = Stopped("stopped", where=where)
+    except KeyboardInterrupt:
+        known = Stopped("stopped", where=where)
     except Exception as error:
-        known = _of_the_machine(error)
+        known = _of_the_user(error, where)
         if known is None:
             raise
-        report_error(known, as_json="--json" in args)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
-        sys.exit(130)
+    print_error(known, name, as_json=as_json)
+    return 130 if isinstance(known, Stopped) else 2
 
 
-def _of_the_machine(error: Exception) -> GivewayError | None:
-    """A full disk or a place without permission, which no writer foresaw; None for errors of our own making."""
+def call_raising(words: list[str], notes: Sequence[str] = ()) -> int:
+    """Run a command line in today's spelling; errors are raised, not printed."""
+    command: Any = typer.main.get_command(app)
+    return int(command.main(words, prog_name="giveway", standalone_mode=False, obj=notes) or 0)
+
+
+def _of_the_user(error: Exception, where: str) -> GivewayError | None:
+    """What a user can mend: a wrong call, bad input, a full disk, a missing permission; None for our own mistakes."""
+    if isinstance(error, CLICK_ERROR):
+        near = getattr(error, "possibilities", None)
+        hint = f"did you mean {' or '.join(near)}? {where} --help" if near else f"{where} --help"
+        said = getattr(error, "format_message", error.__str__)()
+        what = f"no such option {getattr(error, 'option_name', '')}" if near else said
+        return UsageError(what, where=where, hint=hint)
     full = disk_full(error)
-    return full if full is not None or not isinstance(error, OSError) else refusal(error)
+    if full is not None or isinstance(error, GivewayError):
+        return full or error if isinstance(error, GivewayError) else full
+    return refusal(error) if isinstance(error, OSError) else None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Progress over recordings: a bar on a terminal, plain lines otherwise; always on standard error."""
+"""How far a command is: a bar on a terminal, plain lines otherwise; always on standard error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LINE_EVERY_S = 2.0
 
 
 @contextmanager
-def recording_progress(title: str, *, quiet: bool = False) -> Generator[Callable[[int, int, str], None]]:
-    """A function to be called with (done, total, what comes next).
+def counting(title: str, *, quiet: bool = False) -> Generator[Callable[[int, int, str], None]]:
+    """A function to be called with (done, total, what comes next); a total of 0 is one that is not known.
 
     Args:
         title: what is going on, e.g. ``"verify"``.
@@ -33,7 +33,9 @@ def recording_progress(title: str, *, quiet: bool = False) -> Generator[Callable
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("", total=None)
-            yield lambda done, total, current: bar.update(task, completed=done, total=total, description=current)
+            yield lambda done, total, current: bar.update(
+                task, completed=done, total=total or None, description=current
+            )
     else:
         last = time.monotonic()
 
@@ -41,6 +43,7 @@ def recording_progress(title: str, *, quiet: bool = False) -> Generator[Callable
             nonlocal last
             if time.monotonic() - last >= LINE_EVERY_S:
                 last = time.monotonic()
-                sys.stderr.write(f"{title}: {done} of {total}, {current}\n")
+                sys.stderr.write(f"{title}: {done}{f' of {total}' if total else ''}, {current}\n")
+                sys.stderr.flush()
 
         yield line

@@ -23,7 +23,7 @@ def entries(folder: Path) -> list[Path]:
     try:
         return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except FileNotFoundError as error:
-        hint = "check the path given as --root"
+        hint = "check the path of the folder"
         raise DatasetLayoutError("no such folder", where=folder, found="nothing", hint=hint) from error
     except NotADirectoryError as error:
         hint = "give the folder that holds the files"

@@ -32,7 +32,7 @@ class Stored:
             title="Converted recordings",
             frame_rate_hz=float("nan"),
             license="that of the recordings inside",
-            obtain="giveway data convert --dataset NAME --root DIR --out STORE",
+            obtain="giveway data convert DIR --dataset NAME --out STORE",
             layout="store.json\nrecordings/<dataset>/<id>/{scenes.json,segments.parquet,states.parquet}\nmaps/*.json",
             has_map=True,
         )

@@ -46,7 +46,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             heading="Which traffic makes a planner fail although it could have coped?",
             text=f"Three cars around the default planner, {BUDGET} tests each. A failure "
             "counts only if it is the ego's fault and a careful driver would have avoided it.",
-            command=f"giveway generate run --ego {EGO} --budget {BUDGET} --no-perturb --out results && "
+            command=f"giveway generate run --planner {EGO} --budget {BUDGET} --no-perturb --out results && "
             "giveway report results --out site",
             table=tuple(rows),
             links=(("the cases", FOLDER / "cases" / "cases.json"),),

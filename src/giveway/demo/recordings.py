@@ -29,7 +29,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             text="Files in the format of INTERACTION v1 with lanelet2 maps, written from a seed and checked by the "
             f"same reader that reads the real ones: {'whole' if verification.ok else 'damaged'}.",
             command="giveway data synth --dataset interaction --out recordings && "
-            "giveway data verify --dataset interaction --root recordings",
+            "giveway data verify recordings --dataset interaction",
             table=tuple(rows),
         )
     ]

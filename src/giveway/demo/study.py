@@ -41,7 +41,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             heading="Does it look real?",
             text=f"{NUM_RATERS} simulated raters, {NUM_CLIPS} clips of synthetic and generated traffic, two of them "
             "broken on purpose. Their opinions are made up; with people the same tables mean something.",
-            command="giveway study create --clips recordings --out form && giveway study serve form",
+            command="giveway study create recordings --out form && giveway study serve form",
             links=(("the answers", FOLDER / "tables" / "answers.csv"),),
             table=tuple(ratings),
         )

@@ -53,16 +53,16 @@ def sources_for(spec: RunSpec, roots: Mapping[str, Path | str], artifacts: Artif
     if unknown:
         raise UsageError(
             f"a data root was given for {unknown[0]!r}, which this run does not read",
-            where="--root",
+            where="--data",
             found=f"this run reads: {', '.join(spec.adapters())}",
         )
     lacking = [name for name in spec.adapters() if name not in roots and name not in spec.synthetic]
     if lacking:
         raise UsageError(
             f"no data root for {', '.join(lacking)}",
-            where="--root",
+            where="--data",
             found="this run needs real recordings",
-            hint=" ".join(f"--root {name}=FOLDER" for name in lacking) + "; to try without data: --preset quick",
+            hint=" ".join(f"--data {name}=FOLDER" for name in lacking) + "; to try without data: --preset quick",
         )
     return {
         name: source_at(name, roots[name]) if name in roots else _generated(name, spec.synthetic[name], artifacts)

@@ -3,7 +3,7 @@
 The shipped one was made from synthetic recordings::
 
     giveway data synth --dataset interaction --out recordings --size 3 --minutes 3
-    giveway generate prior --dataset interaction --root recordings --out prior.json
+    giveway generate prior recordings --dataset interaction --out prior.json
 """
 
 from __future__ import annotations

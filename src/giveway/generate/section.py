@@ -146,7 +146,7 @@ class TrainingSection(Section):
 
 
 def measures_of(results: Results, *, realism: bool = False, recorded: Path | str | None = None) -> Table:
-    """Measures of every campaign, as ``giveway generate report`` prints them.
+    """Measures of every campaign, as ``giveway generate table`` prints them.
 
     Args:
         results: of campaigns.

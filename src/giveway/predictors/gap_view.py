@@ -118,7 +118,7 @@ def _states(xy: FloatArray, dt_s: float) -> tuple[FloatArray, IntArray]:
         held = np.where(np.isnan(heading[..., step]), held, heading[..., step])
         heading[..., step] = held
     states = np.concatenate([position, np.nan_to_num(velocity), heading[..., None]], axis=-1)
-    missing = np.isnan(position).any(axis=-1)
+    missing = np.asarray(np.isnan(position).any(axis=-1))
     states[missing] = np.nan
     missing[..., : HISTORY_STEPS - observed] = True
     known_ticks = np.argmax(missing[..., ::-1], axis=-1)

@@ -258,7 +258,7 @@ def read_design(folder: Path) -> StudyDesign:
             "this is not a study folder",
             where=folder,
             found=f"no {STUDY_FILE}",
-            hint="giveway study create --clips DIR --out " + str(folder),
+            hint="giveway study create DIR --out " + str(folder),
         )
     return parse_design(read_toml(path, expect=Expect(error=ConfigError, what="the study file")), where=path)
 

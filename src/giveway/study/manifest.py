@@ -136,7 +136,7 @@ def _document(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST_FILE
     if not path.exists():
         raise StoreError(
-            "the study folder has no list of clips", where=path, hint="giveway study create --clips DIR --out STUDY"
+            "the study folder has no list of clips", where=path, hint="giveway study create DIR --out STUDY"
         )
     data = read_bytes(path, limit=MANIFEST_BYTES, expect=MANIFEST)
     if data.lstrip()[:1] != b"[":

@@ -101,7 +101,7 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
             "no logs or recordings found",
             where=folder,
             found=f"{len(below)} subfolders, none with recordings of {', '.join(DATASETS.names())}",
-            hint="one subfolder per condition, each with drive logs or laid out as its dataset asks: giveway data list",
+            hint="one subfolder per condition, each with drive logs or laid out as in: giveway list datasets",
         )
     return sources
 

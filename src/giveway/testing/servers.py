@@ -51,7 +51,7 @@ def running_server(
                 raise RuntimeError(f"the server did not start: {log.read_text()[-2000:]}")
             announced += line
         try:
-            yield RunningServer(address=json.loads(announced)["address"], process=process, log=log)
+            yield RunningServer(address=json.loads(announced)["result"]["address"], process=process, log=log)
         finally:
             process.terminate()
             try:

@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from giveway.cli.gaps_explain import explain as explain_command
 from giveway.core.errors import UsageError
+from giveway.gaps.explain import explain_sample
 from giveway.gaps.explanation import document_of, write_page
 from giveway.gaps.files import write_samples
 from giveway.predictors.commotions import Switches
@@ -102,16 +102,16 @@ def test_the_command_draws_a_sample(golden, tmp_path):
     theta = FittedParameters(theta=golden.THETA_A, config=golden.variant("AIJ", 1), loss=1.0, loss_error=0.0)
     theta.save(tmp_path / "theta.json")
     name = str(samples.inputs.sample_id[0])
-    done = command("--sample", name, "--model", "CM_AIJ11", "--parameters", "theta.json", "--json", cwd=tmp_path)
+    done = command("--sample", name, "--predictor", "CM_AIJ11", "--parameters", "theta.json", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    answer = json.loads(done.stdout)["result"]
     assert answer["sample"] == name
     for file in ("picture", "page", "parameters"):
         assert (tmp_path / answer[file]).stat().st_size > 500
-    wrong = command("--sample", "nobody", "--model", "CM_AIJ11", "--parameters", "theta.json", cwd=tmp_path)
+    wrong = command("--sample", "nobody", "--predictor", "CM_AIJ11", "--parameters", "theta.json", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "unknown sample 'nobody'" in wrong.stderr
-    other = command("--sample", name, "--model", "CM_IIJ11", "--parameters", "theta.json", cwd=tmp_path)
+    other = command("--sample", name, "--predictor", "CM_IIJ11", "--parameters", "theta.json", cwd=tmp_path)
     assert other.returncode == 2
     assert "another model" in other.stderr
 
@@ -122,12 +122,11 @@ def with_horizon(steps):
 
 
 def ask(folder, sample, **changes):
-    """The command as a function; fitting is not expected."""
-    options = {"path": 0, "seed": 0, "samples": folder / "samples.parquet", "t0": None, "parameters": None}
-    explain_command(sample=sample, model="CM_AIJ11", out=folder / "out", as_json=True, **{**options, **changes})
+    """What the command calls; fitting is not expected."""
+    return explain_sample(sample, "CM_AIJ11", samples=folder / "samples.parquet", out=folder / "out", **changes)
 
 
-def test_the_command_takes_actions_and_step_count_of_the_parameter_file(golden, tmp_path, capsys):
+def test_the_command_takes_actions_and_step_count_of_the_parameter_file(golden, tmp_path):
     samples = with_horizon(9)
     config = replace(golden.variant("AIJ", 1), actions=(-4.0, 0.0, 3.0))
     theta = replace(golden.THETA_A, delta_v_th_rel=0.1)  # hardly acts, so that the path lasts to the horizon
@@ -136,8 +135,7 @@ def test_the_command_takes_actions_and_step_count_of_the_parameter_file(golden, 
     )
     fitted.save(tmp_path / "theta.json")
     write_samples(tmp_path / "samples.parquet", [samples])
-    ask(tmp_path, str(samples.inputs.sample_id[0]), parameters=tmp_path / "theta.json")
-    answer = json.loads(capsys.readouterr().out)
+    answer = ask(tmp_path, str(samples.inputs.sample_id[0]), parameters=tmp_path / "theta.json").numbers
     assert answer["actions"] == [-4.0, 0.0, 3.0]
     assert len(answer["time_s"]) == 9
 
@@ -146,12 +144,12 @@ def test_the_command_takes_actions_and_step_count_of_the_parameter_file(golden, 
 def test_the_command_refuses_before_it_fits(tmp_path, monkeypatch, path, steps, words):
     samples = with_horizon(steps)
     write_samples(tmp_path / "samples.parquet", [samples])
-    monkeypatch.setattr("giveway.predictors.commotions.fitting.fit.fit_parameters", None)
+    monkeypatch.setattr("giveway.gaps.explain.fit_parameters", None)
     with pytest.raises(UsageError, match=words):
         ask(tmp_path, str(samples.inputs.sample_id[0]), path=path)
 
 
 def test_the_command_says_how_to_get_samples(tmp_path):
-    done = command("--sample", "x", "--model", "CM_AIJ11", cwd=tmp_path)
+    done = command("--sample", "x", "--predictor", "CM_AIJ11", cwd=tmp_path)
     assert done.returncode == 2
     assert "giveway gaps extract" in done.stderr

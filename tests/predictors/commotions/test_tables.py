@@ -55,7 +55,7 @@ seed = 1
 def give_way(*arguments):
     result = CliRunner().invoke(app, ["gaps", *(str(a) for a in arguments), "--json"])
     assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json.loads(result.stdout)["result"]
 
 
 def run(tmp_path, **values):
@@ -63,7 +63,7 @@ def run(tmp_path, **values):
     spec, store = tmp_path / "spec.toml", tmp_path / "store"
     spec.write_text(SPEC.format(**{k: v if k == "splits" else json.dumps(v) for k, v in values.items()}))
     summary = give_way("run", spec, "--out", store, "--workers", 1)
-    assert summary["failed"] == 0
+    assert summary["cells"]["failed"] == 0
     return store, summary
 
 
@@ -76,7 +76,7 @@ def test_one_configuration_enters_the_table(tmp_path):
     store, summary = run(
         tmp_path, datasets=["lgap"], t0=["constant"], models=["LR_1D", "CM_INA11"], splits="random = 2", evaluations=60
     )
-    assert summary["done"] == 4
+    assert summary["cells"]["done"] == 4
     assert "CM_INA11" in json.dumps(numbers_of(store, "IV"))
 
 

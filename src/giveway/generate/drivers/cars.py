@@ -158,21 +158,26 @@ class ProgramDriver:
         return np.where(now[..., None], 2.0 * self._genes[..., 2:] - 1.0, actions)
 
 
-def baseline(name: str) -> CarDriver:
-    """A driver that needs no training.
-
-    Raises:
-        UnknownNameError: nothing of that name.
-    """
+def baselines() -> dict[str, Callable[[], CarDriver]]:
+    """Drivers that need no training, by name."""
     from giveway.generate.drivers.cutting_in import CutInDriver
 
-    makers: dict[str, Callable[[], CarDriver]] = {
+    return {
         "no_attack": ReplayDriver,
         "idm": NaturalDriver,
         "random_actions": RandomDriver,
         "program": ProgramDriver,
         "cut_in": CutInDriver,
     }
+
+
+def baseline(name: str) -> CarDriver:
+    """A driver that needs no training.
+
+    Raises:
+        UnknownNameError: nothing of that name.
+    """
+    makers = baselines()
     if name not in makers:
         raise UnknownNameError("driver", name, makers)
     return makers[name]()

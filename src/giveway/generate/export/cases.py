@@ -5,7 +5,7 @@
     folder/
       cases.json       case set for ``giveway drive run --cases folder/cases.json --data folder/recordings``
       failures.json    flags of every case: at fault, avoidable, kind, realism
-      recordings/      what was driven, as a store of recordings; also ``giveway study create --clips
+      recordings/      what was driven, as a store of recordings; also ``giveway study create
       folder/recordings``
 """
 

@@ -123,7 +123,7 @@ def _deadline(transcript: Transcript) -> Finding:
     """Predictions come in time."""
     late, latency = transcript.counts.get("late", 0), 1000 * np.array(transcript.latency_s)
     if late:
-        hint = "predict faster, or raise --deadline-ms; late cars are predicted by constant velocity"
+        hint = "predict faster, or raise --deadline; late cars are predicted by constant velocity"
         return FAIL, f"{late} predictions not within {1000 * (transcript.deadline_s or 0):.0f} ms", hint
     if not latency.size:
         return NOT_SEEN, "no prediction was taken", ""
