@@ -12,10 +12,9 @@ PAGE = SOURCE.parents[1] / "docs" / "explanation" / "tree.md"
 
 
 def test_every_file_and_folder_that_the_page_names_exists() -> None:
-    rows = [
-        line.split("|")[2 if line.count("|") == 3 and "`" not in line.split("|")[1] else 1] for line in table_rows()
-    ]
-    named = [name for row in rows for name in re.findall(r"`([a-z_/]+(?:\.py|\.toml|/)?)`", home)]
+    cells = [line.split("|")[1:3] for line in table_rows()]
+    homes = [left if "`" in left else right for left, right in cells]
+    named = [name for home in homes for name in re.findall(r"`([a-z_/]+(?:\.py|\.toml|/)?)`", home)]
     assert len(named) > 30
     assert [name for name in named if not (SOURCE / name).exists()] == []
 
