@@ -107,7 +107,7 @@ def test_replay_writes_a_film(capsys, finished, tmp_path):
     ("args", "says"),
     [
         (["run", "-p", "oracl", "--out", "X"], "oracle"),
-        (["run", "-p", "gru", "--out", "X"], "train-predictor"),
+        (["run", "-p", "gru", "--out", "X"], "gru:FILE"),
         (["run", "-p", "echo", "--planner", "defalt", "--out", "X"], "default"),
         (["run", "-p", "echo", "--limit", "0", "--out", "X"], "at least 1"),
         (["run", "-p", "echo", "--cases", "nowhere.json", "--out", "X"], "no such case file"),

@@ -61,7 +61,7 @@ def partly(altered_cases, tmp_path_factory):
 def test_a_row_over_fewer_cases_says_so_in_text_and_json(capsys, partly):
     text = call(capsys, *partly, code=1).out
     lines = text.splitlines()
-    (own,) = (line for line in lines if line.startswith("constant velocity") and "of 6 cases" in line)
+    (own,) = (line for line in lines if line.startswith("CV") and "of 6 cases" in line)
     assert own.endswith("5 of 6 cases, 1 failed, scored with the worst values of the rest")
     assert "case config_3 failed: DataError: the recording is not the one this case was made for" in text
     document = json.loads(call(capsys, *partly, "--json", code=1).out)
@@ -74,7 +74,7 @@ def test_a_row_over_fewer_cases_says_so_in_text_and_json(capsys, partly):
 def test_score_and_report_say_it_as_well(capsys, partly, tmp_path):
     call(capsys, *partly, code=1)
     store = partly[-1]
-    assert "constant velocity: 5 of 6 cases, 1 failed" in call(capsys, "drive", "score", store, code=0).out
+    assert "CV: 5 of 6 cases, 1 failed" in call(capsys, "drive", "score", store, code=0).out
     call(capsys, "report", store, "--out", str(tmp_path / "site"), code=0)
     pages = [path.read_text() for path in (tmp_path / "site").rglob("*.html")]
     assert any("5 of 6 cases, 1 failed" in page for page in pages)

@@ -16,6 +16,7 @@ from giveway.experiments.records import FailedCell
 from giveway.experiments.store import Store
 from giveway.reports.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
 from giveway.reports.content import Block, Browser, Document, Facts, Files, Log, Page, PageLimits, Paragraph
+from giveway.reports.sample_files import cells_with_samples, sample_files
 from giveway.reports.table import entry, table_of
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def store_pages(
     """
     store, tidy = results.store, results.frame()
     cells = cells_of(tidy)
-    sampled = sample_tables(store, cells, limits) if overview.samples else []
-    sampled = [key for key in sampled if _is_whole(store, key)]
+    sampled = cells_with_samples(store, cells.frame, limits) if overview.samples else []
     state = results.status  # after reading the samples: damaged ones are counted now
     watched = overview.replays[: limits.replays]
     facts = status_facts(state, cells)
@@ -102,72 +102,12 @@ def store_pages(
         yield from cell_files(store, cells, details)
         for key, place in places.items():
             yield place, script(place, replay(key) or {})
-        yield from _samples(store, tables, tidy, overview.sample_replays, limits)
+        yield from sample_files(store, tables, tidy, overview.sample_replays, limits)
 
     yield cells_page(cells, files, title=overview.cells)
     failures = failures_page(state.failures, state)
     yield from [failures] if failures else []
     yield provenance_page(store)
-
-
-def _is_whole(store: Store, key: str) -> bool:
-    """Whether the per-sample values of a cell can be read; reading damaged ones makes the store count them as such."""
-    try:
-        store.read_samples(key)
-    except StoreError:
-        return False
-    return True
-
-
-def _samples(
-    store: Store,
-    tables: Mapping[str, str],
-    tidy: pl.DataFrame,
-    replays: Mapping[str, Mapping[str, Document]],
-    limits: PageLimits,
-) -> Files:
-    """Per-sample tables, and the replays of the samples that were predicted worst."""
-    datasets = dict(tidy.unique("key").select("key", "dataset").iter_rows()) if "dataset" in tidy.columns else {}
-    wanted = _sample_replays(store, tables, datasets, replays, limits)
-    written: set[str] = set()
-    for key, name in tables.items():
-        frame = store.read_samples(key)
-        if frame is None:
-            continue
-        dataset = datasets.get(key, "")
-        data = table_data(frame)
-        if "sample_id" in frame.columns:
-            places = wanted.get(dataset, {})
-            data["replays"] = [places.get(i) for i in frame["sample_id"]]
-            for sample, place in places.items():
-                if place not in written:
-                    written.add(place)
-                    yield place, script(place, replays[dataset][sample]())
-        yield name, script(name, data)
-
-
-def _sample_replays(
-    store: Store,
-    tables: Mapping[str, str],
-    datasets: Mapping[str, str],
-    replays: Mapping[str, Mapping[str, Document]],
-    limits: PageLimits,
-) -> dict[str, dict[str, str]]:
-    """Dataset to sample id to file, for the samples whose outcome surprised the models most."""
-    errors: dict[tuple[str, str], list[float]] = {}
-    for key in tables:
-        dataset = datasets.get(key, "")
-        frame = store.read_samples(key) if dataset in replays else None
-        if frame is None or not {"sample_id", "accepted", "p"} <= set(frame.columns):
-            continue
-        for sample, accepted, p in frame.select("sample_id", "accepted", "p").iter_rows():
-            if sample in replays[dataset] and p is not None:
-                errors.setdefault((dataset, sample), []).append(abs(p - accepted))
-    ranked = sorted(errors, key=lambda k: (-sum(errors[k]) / len(errors[k]), k))[: limits.replays]
-    found: dict[str, dict[str, str]] = {}
-    for n, (dataset, sample) in enumerate(ranked):
-        found.setdefault(dataset, {})[sample] = f"replays/sample-{n:04d}.js"
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,20 +253,6 @@ def status_facts(status: Status, cells: Cells) -> tuple[tuple[str, str], ...]:
     if status.running:
         facts.append(("state", "a run is active"))
     return tuple(facts)
-
-
-def sample_tables(store: Store, cells: Cells, limits: PageLimits) -> list[str]:
-    """Keys of the cells whose per-sample values become part of the site: low repetitions first."""
-    frame = cells.frame
-    if "repetition" in frame.columns:
-        frame = frame.sort("repetition", maintain_order=True)
-    chosen: list[str] = []
-    for key in frame["key"]:
-        if len(chosen) == limits.samples:
-            break
-        if store.record_path(key).with_suffix(".parquet").exists():
-            chosen.append(key)
-    return chosen
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
