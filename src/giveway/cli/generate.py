@@ -256,7 +256,7 @@ def table(
     from giveway.reports.results import Results
 
     choices = {"realism": realism, "recorded": data} if name == "measures" else {}
-    return call.table(Results.open(store, kind="generate").table(name, **choices), format, out)
+    return call.table(Results.open(store, kind="campaign").table(name, **choices), format, out)
 
 
 @command(app)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.experiments import Progress
+from giveway.experiments.specs import validated
 from giveway.generate.evaluation.methods import Method
 from giveway.generate.policies import check_world
 from giveway.generate.spec import TrainingSpec
@@ -37,18 +38,19 @@ class MethodTrainings:
 
     def spec(self, method: Method, *, road: str, planner: str, seed: int = 0) -> TrainingSpec:
         """The training of a method against a planner."""
-        return TrainingSpec(
-            planner=planner,
-            road=road,
-            env_steps=self.env_steps,
-            worlds=self.worlds,
-            learning={**self.learning, **method.learning},
-            weights=self.weights,
-            score=method.score,
-            method=method.name,
-            seed=seed,
+        values = {
+            "planner": planner,
+            "road": road,
+            "env_steps": self.env_steps,
+            "worlds": self.worlds,
+            "learning": {**self.learning, **method.learning},
+            "weights": self.weights,
+            "score": method.score,
+            "method": method.name,
+            "seed": seed,
             **method.world,
-        )
+        }
+        return validated(TrainingSpec, values, where=f"training of method {method.name}")
 
     def place(self, method: Method, planner: str, seed: int) -> Path:
         """Folder of one training of a method."""
