@@ -167,7 +167,7 @@ def test_a_folder_of_release_0_1_is_refused_with_what_to_do(tmp_path: Path, caps
     (tmp_path / "R" / "store.json").write_text(json.dumps({"format": 1, "written_by": "giveway 0.1.0"}))
     (tmp_path / "R" / "drive.json").write_text("{}")
     with pytest.raises(SystemExit) as ended:
-        command(["drive", "run", "-p", "echo", "--limit", "1", "--out", str(tmp_path / "R")])
+        command(["drive", "run", "-p", "echo", "--max-cases", "1", "--out", str(tmp_path / "R")])
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert "earlier version" in error

@@ -47,7 +47,7 @@ def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -
         UsageError: a limit below one.
     """
     if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", found=limit)
+        raise UsageError("--max-cases must be at least 1", found=limit)
     if path is None:
         cases, source = bundled_set()
         return cases[:limit], source
