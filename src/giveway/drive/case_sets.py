@@ -29,10 +29,17 @@ class CaseScenes:
 
     def scene_of(self, case: Case) -> Scene:
         """The recording of a case; a :class:`~giveway.core.errors.GivewayError` if it is not there."""
+        return self._source_of(case).scene_of(case)
+
+    def digest_of(self, case: Case) -> str:
+        """Digest of recording and map; a :class:`~giveway.core.errors.GivewayError` if they are not there."""
+        return self._source_of(case).digest_of(case)
+
+    def _source_of(self, case: Case) -> SceneSource:
         if case.dataset not in self._sources:
             found = bundled_set()[1] if case.dataset == BUNDLED else RecordedScenes(self._roots.get(case.dataset))
             self._sources[case.dataset] = found
-        return self._sources[case.dataset].scene_of(case)
+        return self._sources[case.dataset]
 
 
 def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -> tuple[Sequence[Case], SceneSource]:

@@ -97,18 +97,18 @@ def rows_of(store: Store) -> list[DriveRow]:
     """
     done = read_index(store).keys()
     failures = {failure.key: failure for failure in store.failures()}
-    asked = dict.fromkeys(key for plan in store.plans() if "drive" in plan.kinds for key in plan.keys)
+    asked = [key for plan in store.plans() if "drive" in plan.kinds for key in plan.keys]
     # Cells that no plan names any more come first: the same specification was run again with other weights.
-    older = sorted((done | failures.keys()) - asked.keys())
-    found: dict[tuple[RunIdentity, str], dict[str, Any]] = {}
-    for key in [*older, *asked]:
+    older = sorted((done | failures.keys()) - set(asked))
+    known: dict[str, tuple[Cell, dict[str, Any]]] = {}
+    for key in dict.fromkeys([*older, *asked]):
         if key in done:
             record = store.read_record(key)
-            cell = Cell.from_json(record["cell"])
+            known[key] = Cell.from_json(record["cell"]), record
         elif key in failures:
-            cell, record = failures[key].cell, {"reason": failures[key].reason}
-        else:
-            continue
+            known[key] = failures[key].cell, {"reason": failures[key].reason}
+    found: dict[tuple[RunIdentity, str], dict[str, Any]] = {}
+    for cell, record in (known[key] for key in [*older, *asked] if key in known):
         if cell.kind == "drive":
             found[_identity(cell), str(cell.params["case"])] = record
     rows: dict[RunIdentity, DriveRow] = {}
