@@ -129,9 +129,8 @@ def test_a_predictor_given_as_object_drives_in_this_process_and_is_refused_elsew
             return make_predictor("echo").predict(inputs, rng)
 
     results = gw.run_drive(out=tmp_path / "R", predictors=[Mine(), "echo"], max_cases=2)
-    assert results.frame(metric="s_jer", predictor="mine")["value"].to_list() == (
-        results.frame(metric="s_jer", predictor="echo")["value"].to_list()
-    )
+    mine, echo = (results.frame(metric="s_jer", predictor=name).sort("case") for name in ("mine", "echo"))
+    assert mine["value"].to_list() == echo["value"].to_list()
     assert "my own" in results.table().text()
     with pytest.raises(UsageError, match="import path"):
         gw.run_drive(out=tmp_path / "R", predictors=[Mine()], max_cases=2, engine=gw.LocalEngine(1))

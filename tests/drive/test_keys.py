@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import giveway as gw
+from giveway.cli.main import run as command
 from giveway.core.errors import UsageError
 from giveway.core.scene import Scene
 from giveway.drive import experiment
@@ -30,13 +31,14 @@ from giveway.sim.case_sets import CaseSet
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 SCENE = crossing_scene()
+INFO = PredictorInfo(name="tuned", title="tuned")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
     """A predictor with a parameter."""
 
-    info: PredictorInfo = PredictorInfo(name="tuned", title="tuned")
+    info: PredictorInfo = INFO
     gain: float = 1.0
 
     def predict(self, inputs: Any, rng: Any) -> Any:
@@ -198,3 +200,45 @@ def test_a_cell_that_is_asked_for_again_counts_over_one_that_was_asked_for_in_be
     (last, _) = rows_of(Store(tmp_path / "R"))
     assert first.keys != between.keys
     assert last.keys == first.keys
+
+
+@pytest.mark.parametrize("call", [gw.run_drive, gw.find_failures, gw.train_traffic])
+def test_an_object_store_is_refused_where_only_gaps_can_write_to_one(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = {"predictors": ["echo"]} if call is gw.run_drive else {}
+    with pytest.raises(UsageError, match="only gaps run writes to an object store"):
+        call(out="s3://bucket/R", **more)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", ["drive run -p echo", "generate run", "generate train", "drive serve --once"])
+def test_a_command_refuses_an_object_store(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        command([*words.split(), "--out", "s3://bucket/R"])
+    assert ended.value.code == 2
+    assert "only gaps run writes to an object store" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("options", "threads"), [("--workers 3", 3), ("--workers 3 --time-limit 9", 1)])
+def test_workers_are_threads_or_processes_and_never_both(
+    options: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, Any]] = []
+
+    def watch(plan: PlannedDrives, out: Any, engine: Any, progress: Any) -> None:
+        seen.append((plan.spec.threads, engine))
+        raise UsageError("seen")
+
+    monkeypatch.setattr("giveway.drive.run.drive_all", watch)
+    with pytest.raises(SystemExit):
+        command(["drive", "run", "-p", "echo", *options.split(), "--out", str(tmp_path / "R")])
+    ((found, engine),) = seen
+    assert found == threads
+    assert (engine is None) == (threads > 1)
+    assert engine is None or engine.num_workers == 3

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.case import Case, case_dict
-from giveway.core.errors import DataError, GivewayError, UsageError
+from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
 from giveway.drive.case_sets import CaseScenes
 from giveway.drive.driving import FailedDrive, drive_cases, humans
 from giveway.drive.origins import reference_origins
-from giveway.drive.scenes import SceneSource
+from giveway.drive.scenes import SceneSource, data_of
 from giveway.drive.spec import (
     MAX_THREADS,
     DriveSpec,
@@ -126,21 +126,13 @@ class DriveExperiment:
                 yield cell, result_of(cell, drive.log, facts)
 
 
-def data_of(case: Case, source: SceneSource) -> str:
-    """Digest of recording and map of a case; what the case says if they cannot be read, which its drive will tell."""
-    try:
-        return source.digest_of(case)
-    except GivewayError:
-        return case.tracks_sha256
-
-
 def driven_cells(plan: PlannedDrives, predictor: NamedPredictor, data: Sequence[str]) -> list[Cell]:
     """The names of the drives of one predictor: everything that may change their logs.
 
     Args:
         plan: cases, planner and seed.
         predictor: one of the plan.
-        data: per case, see :func:`data_of`.
+        data: per case, see :func:`~giveway.drive.scenes.data_of`.
     """
     asked = {**_predictor_params(predictor), **_planner_params(plan.planner), "seed": plan.spec.seed}
     settings = {"keep_predictions": plan.spec.keep_predictions, "predictor": _parameters_of(predictor.model)}
@@ -193,24 +185,6 @@ def result_of(cell: Cell, log: DriveLog, facts: Mapping[str, Any]) -> CellResult
             "items": {value.metric: value.items for value in values if value.labels},
         },
     )
-
-
-def require_names(plan: PlannedDrives) -> None:
-    """Refuse objects of this process for an engine with worker processes.
-
-    Raises:
-        UsageError: naming the first one.
-    """
-    objects = [("predictor", p.model) for p in plan.predictors if not p.text]
-    objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
-    for what, found in objects:
-        raise UsageError(
-            f"workers of an engine cannot be given a {what} as an object",
-            where=what,
-            found=type(found).__name__,
-            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
-            "or leave the engine out",
-        )
 
 
 def _versions() -> dict[str, int | str]:

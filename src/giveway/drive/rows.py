@@ -13,10 +13,12 @@ from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
 from giveway.drive.experiment import RECORDED, parameters_key
 from giveway.drive.origins import reference_origins
+from giveway.drive.spec import NamedPredictor
 from giveway.experiments import Cell, Store, read_index
 from giveway.metrics import measure_log
 from giveway.metrics.challenge import ChallengeTerms, failed_terms
 from giveway.metrics.challenge_logs import terms_of
+from giveway.planning.protocol import Planner
 from giveway.sim.log_files import logs_below, read_log
 
 COUNTS = ("fallbacks", "predictions")
@@ -87,6 +89,18 @@ class DriveRow:
     def measured(self) -> list[dict[str, float]]:
         """Per case that finished, all metrics but those that are added up."""
         return [{n: v for n, v in values.items() if n not in COUNTS} for values in self.values.values()]
+
+
+def identity_of(predictor: NamedPredictor, planner: Planner, seed: int) -> RunIdentity:
+    """That of the drives of a predictor and planner."""
+    return RunIdentity(
+        predictor=predictor.model.info.name,
+        variant=predictor.variant,
+        planner=planner.info.name,
+        planner_version=str(planner.info.version),
+        planner_parameters=parameters_key(dict(planner.info.parameters)),
+        seed=seed,
+    )
 
 
 def rows_of(store: Store) -> list[DriveRow]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from giveway.core.case import Case
 from giveway.core.checked import known_sha256
-from giveway.core.errors import DataError, UsageError
+from giveway.core.errors import DataError, GivewayError, UsageError
 from giveway.core.scene import Scene
 from giveway.core.seals import sha256_of_bytes
 from giveway.data import DATASETS
@@ -149,6 +149,14 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_rounded(part) for part in cast("Sequence[Any]", value)]
     return value
+
+
+def data_of(case: Case, source: SceneSource) -> str:
+    """Digest of recording and map of a case; what the case says if they cannot be read, which its drive will tell."""
+    try:
+        return source.digest_of(case)
+    except GivewayError:
+        return case.tracks_sha256
 
 
 def prepared_roads(

@@ -172,6 +172,24 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
     )
 
 
+def require_names(plan: PlannedDrives) -> None:
+    """Refuse objects of this process for an engine with worker processes.
+
+    Raises:
+        UsageError: naming the first one.
+    """
+    objects = [("predictor", p.model) for p in plan.predictors if not p.text]
+    objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
+    for what, found in objects:
+        raise UsageError(
+            f"workers of an engine cannot be given a {what} as an object",
+            where=what,
+            found=type(found).__name__,
+            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
+            "or leave the engine out",
+        )
+
+
 def planner_of(given: Any) -> Planner:
     """The planner of a name, an import path, or the object itself.
 
