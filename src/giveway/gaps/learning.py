@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#8a9097"
 
 
-def learning_curve(
-    loss: Sequence[float], validation_ade_m: Sequence[float | None], path: Path, *, title: str = ""
-) -> None:
-    """Draw training loss and validation error of one training; see :func:`learning_curves`."""
-    learning_curves([loss], [validation_ade_m], path, title=title)
-
-
 def learning_curves(
     loss: Sequence[Sequence[float]], validation_ade_m: Sequence[Sequence[float | None]], path: Path, *, title: str = ""
 ) -> None:
@@ -57,11 +50,6 @@ def learning_curves(
         second.set_ylim(bottom=0)
     axes.set_title(title)
     _save(figure, path)
-
-
-def calibration_plot(accepted: BoolArray, p: FloatArray, path: Path, *, num_bins: int = 10, title: str = "") -> None:
-    """Write :func:`calibration_figure` as PNG, SVG or PDF."""
-    _save(calibration_figure(accepted, p, num_bins=num_bins, title=title), path)
 
 
 def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10, title: str = "") -> Figure:
