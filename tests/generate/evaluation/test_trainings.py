@@ -13,7 +13,7 @@ from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.trainings import MethodTrainings, train_methods
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.policies import open_policy
+from giveway.generate.learning.policy import load_policy
 from giveway.generate.training import learning_of, world_of
 
 SMALL = ["--train-steps", "300", "--train-worlds", "4", "--train-set", "hidden=[8,8]", "--train-set", "batch=8"]
@@ -84,7 +84,7 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
     found = train_methods([METHODS["single"], METHODS["idm"]], ["idm"], trainings, road="straight")
     assert list(found) == ["full-cars-1-traffic-2@idm"]
     (folder,) = found["full-cars-1-traffic-2@idm"]
-    assert open_policy(folder, ego="idm").info.cars == 1
+    assert load_policy(folder).info.cars == 1
 
 
 @pytest.mark.parametrize(
