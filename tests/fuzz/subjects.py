@@ -25,7 +25,7 @@ from giveway.study.design import read_design
 from giveway.study.manifest import read_manifest
 from giveway.study.texts import load_texts
 from giveway.synth.protocol import synthesize
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 Meaning = Mapping[str, Any]
 """Part of the result to something that can be compared; equal parts mean the same."""

@@ -18,7 +18,7 @@ from giveway.study.manifest import read_manifest
 from giveway.study.sources import find_sources
 from giveway.study.windows import Window, find_windows
 from giveway.testing import worlds
-from giveway.testing.studies import synthetic_study, world_source
+from support.studies import synthetic_study, world_source
 
 STYLE = ClipStyle(duration_s=4.0, rate_hz=10.0)
 
