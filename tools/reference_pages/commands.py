@@ -1,6 +1,6 @@
 """All commands and their options as a page of the documentation.
 
-``python -m giveway.cli.reference > docs/reference/commands.md`` writes it; a test says when it is out of date.
+``python tools/reference_pages/commands.py > docs/reference/commands.md`` writes it; a test says when it is out of date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from giveway.cli.options import ENGINE, EVERY, RUN
 
 HEAD = """# Commands
 
-Made from the code (`python -m giveway.cli.reference`). An option has the same name, letter and meaning
+Made from the code (`python tools/reference_pages/commands.py`). An option has the same name, letter and meaning
 in every command. Results, recordings and files that a command is about are arguments.
 
 | exit code | meaning |
