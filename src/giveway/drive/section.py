@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
+from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.core.log import DriveLog
 from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
@@ -23,6 +23,7 @@ from giveway.metrics import metrics_of
 from giveway.reports.cells import Overview
 from giveway.reports.content import PageLimits, Paragraph
 from giveway.reports.difference import Difference
+from giveway.reports.drawing import new_figure
 from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
 from giveway.reports.table import Block, Column, Table, entry
 from giveway.sim.case_files import case_from
@@ -241,14 +242,10 @@ def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Di
 
 def scores_figure(results: Results, *, metric: str = "score") -> Figure:
     """Means and 95 % intervals over cases of all predictors and of the recorded drivers."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
     term = checked_name("metric", SCORES.get(metric, metric), TERMS)
     document = summary_of(results.store)
     rows = _shown(document)
-    figure = Figure(figsize=(6.5, 1.2 + 0.4 * len(rows)), layout="constrained")
+    figure = new_figure(6.5, 1.2 + 0.4 * len(rows))
     axes: Any = figure.add_subplot()
     for place, row in enumerate(reversed(rows)):
         low, high = row["intervals"].get(term, [None, None])

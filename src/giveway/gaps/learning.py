@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.core.errors import EmptySelectionError, MissingDependencyError
+from giveway.core.errors import EmptySelectionError
 from giveway.core.files import write_atomically
+from giveway.reports.drawing import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ def learning_curves(
     """
     if not any(loss):
         raise EmptySelectionError("no epoch to draw", where=path, hint="train for at least one epoch")
-    figure = _figure()
+    figure = new_figure(5.5, 4.2)
     axes: Any = figure.add_subplot()
     faint = 1.0 if len(loss) == 1 else 0.4
     for values in loss:
@@ -72,7 +73,7 @@ def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10
     mean_p = np.bincount(which, weights=p, minlength=num_bins)[filled] / count[filled]
     share = np.bincount(which, weights=accepted.astype(np.float64), minlength=num_bins)[filled] / count[filled]
     error = np.sqrt(share * (1 - share) / count[filled])
-    figure = _figure()
+    figure = new_figure(5.5, 4.2)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     top.plot([0, 1], [0, 1], color=GREY, linewidth=1)
     top.errorbar(mean_p, share, yerr=error, color=BLUE, marker="o", linestyle="none", capsize=2)
@@ -83,14 +84,6 @@ def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10
     bottom.set_xlabel("predicted probability of acceptance")
     bottom.set_ylabel("samples")
     return figure
-
-
-def _figure() -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
-    return Figure(figsize=(5.5, 4.2), layout="constrained")
 
 
 def _save(figure: Figure, path: Path) -> None:
