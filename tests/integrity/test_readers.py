@@ -24,9 +24,9 @@ RECORDINGS = {
     "data/tables.py": "adapters: the one reader of CSV files, fingerprinted on the way",
 }
 RESOURCES = {
+    "gaps/published.py": "published numbers",
     "generate/prior.py": "shipped prior",
     "reports/citations.py": "references",
-    "gaps/published.py": "published numbers",
     "reports/rendering.py": "static files",
     "serve/rpc/messages.py": "message definitions",
     "study/texts.py": "English texts",
