@@ -17,16 +17,23 @@ def call(capsys, *args, code=0):
     return out
 
 
+def result(capsys, *args, code=0):
+    """What the document of a command says under ``result``."""
+    document = json.loads(call(capsys, *args, "--json", code=code).out)
+    assert document["ok"] is (code == 0)
+    return document["result"]
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "R"
     with pytest.raises(SystemExit):
-        run(["drive", "run", "-p", "constant_velocity", "-p", "echo", "--limit", "3", "--out", str(out)])
+        run(["drive", "run", "-p", "constant_velocity", "-p", "echo", "--max-cases", "3", "--out", str(out)])
     return out
 
 
 def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
-    out = call(capsys, "run", "-p", "constant_velocity", "--limit", "3", "--out", str(finished)).out
+    out = call(capsys, "run", "-p", "constant_velocity", "--max-cases", "3", "--out", str(finished)).out
     assert "S_eff" in out
     assert out.startswith("Not real traffic: the reference traffic is synthetic (computed by a traffic model).")
     assert "reference traffic (synthetic)" in out
@@ -36,7 +43,7 @@ def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
 
 def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")}
-    document = json.loads(call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished), "--json").out)
+    document = result(capsys, "run", "-p", "echo", "--max-cases", "3", "--out", str(finished))
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("log.json")} == before
     echo = next(row for row in document["predictors"] if row["predictor"] == "echo")
     assert echo["cases"] == 3
@@ -44,15 +51,15 @@ def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):
 
 
 def test_score_gives_the_same_numbers_as_run(capsys, finished):
-    rows = json.loads(call(capsys, "run", "-p", "echo", "--limit", "3", "--out", str(finished), "--json").out)
-    scored = json.loads(call(capsys, "score", str(finished), "--json").out)
+    rows = result(capsys, "run", "-p", "echo", "--max-cases", "3", "--out", str(finished))
+    scored = result(capsys, "score", str(finished))
     assert {row["name"]: row["score"] for row in scored["predictors"]} == {
         row["name"]: row["score"] for row in rows["predictors"]
     }
 
 
 def test_score_knows_the_variants_and_refuses_others(capsys, finished):
-    coded = json.loads(call(capsys, "score", str(finished), "--metric", "as_coded", "--json").out)
+    coded = result(capsys, "score", str(finished), "--metric", "as_coded")
     assert {row["metric"] for row in coded["predictors"]} == {"challenge_coded"}
     assert "challenge_coded" in call(capsys, "score", str(finished), "--metric", "challenge_code", code=2).err
 
@@ -69,9 +76,7 @@ def test_legacy_logs_are_scored_with_the_keys_of_the_evaluator(capsys, tmp_path)
     (folder / "scenario_test.txt").write_text(
         f"a\nb\nc\n{rows}no crash\nEgo\n1,5.0,10.0\n".replace("Ego\n", "EgoCarFinalState:\n")
     )
-    scored = json.loads(
-        call(capsys, "score", str(tmp_path), "--format", "legacy", "--metric", "as_coded", "--json").out
-    )
+    (scored,) = result(capsys, "score", str(tmp_path), "--legacy", "--metric", "as_coded")["predictors"]
     assert {k: scored[k] for k in ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "cases")} == {
         "n_col": 0,
         "s_eff": 0.5,
@@ -109,12 +114,12 @@ def test_replay_writes_a_film(capsys, finished, tmp_path):
         (["run", "-p", "oracl", "--out", "X"], "oracle"),
         (["run", "-p", "gru", "--out", "X"], "gru:FILE"),
         (["run", "-p", "echo", "--planner", "defalt", "--out", "X"], "default"),
-        (["run", "-p", "echo", "--limit", "0", "--out", "X"], "at least 1"),
+        (["run", "-p", "echo", "--max-cases", "0", "--out", "X"], "greater than or equal to 1"),
         (["run", "-p", "echo", "--cases", "nowhere.json", "--out", "X"], "no such case file"),
-        (["score", "nowhere", "--format", "legacy"], "no such folder"),
-        (["score", "nowhere", "--format", "xml"], "native or legacy"),
+        (["score", "nowhere", "--legacy"], "no such folder"),
+        (["score", "nowhere", "--format", "xml"], "No such option: --format"),
         (["replay", "nowhere"], "no such log"),
-        (["mine", "--data", "nowhere", "--out", "x.txt"], "json"),
+        (["mine", "nowhere", "--out", "x.txt"], "json"),
     ],
 )
 def test_nonsense_gets_a_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch, args, says):
@@ -125,7 +130,7 @@ def test_nonsense_gets_a_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch,
 
 
 def test_dry_run_says_what_would_be_driven(capsys, tmp_path):
-    plan = json.loads(call(capsys, "run", "-p", "echo", "--out", str(tmp_path / "R"), "--dry-run", "--json").out)
+    plan = result(capsys, "run", "-p", "echo", "--out", str(tmp_path / "R"), "--dry-run")
     assert plan["cases"] == 48
     assert not (tmp_path / "R").exists()
 
@@ -139,10 +144,8 @@ def test_a_case_that_cannot_be_driven_fails_the_command_and_is_reported(capsys, 
     cases = list(bundled_set()[0][:3])
     cases[1] = replace(cases[1], tracks_sha256="a" * 64)
     write_cases(tmp_path / "c.json", cases)
-    out = call(
-        capsys, "run", "-p", "echo", "-c", str(tmp_path / "c.json"), "--out", str(tmp_path / "R"), "--json", code=1
-    )
-    (echo,) = json.loads(out.out)["predictors"]
+    found = result(capsys, "run", "-p", "echo", "-c", str(tmp_path / "c.json"), "--out", str(tmp_path / "R"), code=1)
+    (echo,) = found["predictors"]
     assert (echo["cases"], echo["failed"]) == (3, 1)
     assert "not the one" in echo["failed_cases"][cases[1].id]
 

@@ -129,9 +129,8 @@ def test_a_predictor_given_as_object_drives_in_this_process_and_is_refused_elsew
             return make_predictor("echo").predict(inputs, rng)
 
     results = gw.run_drive(out=tmp_path / "R", predictors=[Mine(), "echo"], max_cases=2)
-    assert results.frame(metric="s_jer", predictor="mine")["value"].to_list() == (
-        results.frame(metric="s_jer", predictor="echo")["value"].to_list()
-    )
+    mine, echo = (results.frame(metric="s_jer", predictor=name).sort("case") for name in ("mine", "echo"))
+    assert mine["value"].to_list() == echo["value"].to_list()
     assert "my own" in results.table().text()
     with pytest.raises(UsageError, match="import path"):
         gw.run_drive(out=tmp_path / "R", predictors=[Mine()], max_cases=2, engine=gw.LocalEngine(1))
@@ -167,7 +166,7 @@ def test_a_folder_of_release_0_1_is_refused_with_what_to_do(tmp_path: Path, caps
     (tmp_path / "R" / "store.json").write_text(json.dumps({"format": 1, "written_by": "giveway 0.1.0"}))
     (tmp_path / "R" / "drive.json").write_text("{}")
     with pytest.raises(SystemExit) as ended:
-        command(["drive", "run", "-p", "echo", "--limit", "1", "--out", str(tmp_path / "R")])
+        command(["drive", "run", "-p", "echo", "--max-cases", "1", "--out", str(tmp_path / "R")])
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert "earlier version" in error

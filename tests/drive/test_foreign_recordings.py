@@ -36,7 +36,7 @@ def foreign(tmp_path_factory):
 def test_same_named_files_of_another_release_are_refused_for_all_cases(capsys, altered_cases, foreign, tmp_path):
     _, cases = altered_cases
     arguments = ["drive", "run", "-p", "constant_velocity", "--cases", str(cases), "--data", str(foreign)]
-    found = json.loads(call(capsys, *arguments, "--out", str(tmp_path / "R"), "--json", code=1).out)
+    found = json.loads(call(capsys, *arguments, "--out", str(tmp_path / "R"), "--json", code=1).out)["result"]
     (row,) = found["predictors"]
     assert row["coverage"] == "0 of 6 cases, 6 failed"
     assert found["humans"]["coverage"] == "0 of 6 cases, 6 failed"
@@ -64,17 +64,18 @@ def test_a_row_over_fewer_cases_says_so_in_text_and_json(capsys, partly):
     (own,) = (line for line in lines if line.startswith("CV") and "of 6 cases" in line)
     assert own.endswith("5 of 6 cases, 1 failed, scored with the worst values of the rest")
     assert "case config_3 failed: DataError: the recording is not the one this case was made for" in text
-    document = json.loads(call(capsys, *partly, "--json", code=1).out)
+    document = json.loads(call(capsys, *partly, "--json", code=1).out)["result"]
     assert [row["coverage"] for row in document["predictors"]] == ["5 of 6 cases, 1 failed"]
     assert document["humans"]["coverage"] == "5 of 6 cases, 1 failed"
-    coded = json.loads(call(capsys, *partly, "--metric", "as_coded", "--json", code=1).out)
+    coded = json.loads(call(capsys, *partly, "--metric", "as_coded", "--json", code=1).out)["result"]
     assert coded["predictors"][0]["failed_are"] == "left out of the means"
 
 
 def test_score_and_report_say_it_as_well(capsys, partly, tmp_path):
     call(capsys, *partly, code=1)
     store = partly[-1]
-    assert "CV: 5 of 6 cases, 1 failed" in call(capsys, "drive", "score", store, code=0).out
+    lines = call(capsys, "drive", "score", store, code=0).out.splitlines()
+    assert any(line.startswith("CV ") and "5 of 6 cases, 1 failed" in line for line in lines)
     call(capsys, "report", store, "--out", str(tmp_path / "site"), code=0)
     pages = [path.read_text() for path in (tmp_path / "site").rglob("*.html")]
     assert any("5 of 6 cases, 1 failed" in page for page in pages)

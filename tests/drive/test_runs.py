@@ -98,7 +98,7 @@ def test_a_run_in_which_everything_failed_has_no_score(tmp_path: Path) -> None:
 
 def test_scoring_again_counts_the_failed_cases_like_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = drive(tmp_path / "R", "b", "c")
-    row = json.loads(call(capsys, "score", str(tmp_path / "R"), "--json"))
+    (row,) = json.loads(call(capsys, "score", str(tmp_path / "R"), "--json"))["result"]["predictors"]
     assert (row["cases"], row["failed"]) == (4, 2)
     assert row["score"] == pytest.approx(run["predictors"][0]["score"])
     assert "4 cases" in (line := call(capsys, "score", str(tmp_path / "R")))

@@ -30,6 +30,7 @@ from giveway.cli.progress import counting
 from giveway.core.errors import UnknownNameError
 from giveway.core.extras import require
 from giveway.core.files import write_text
+from giveway.core.urls import local_path
 
 if TYPE_CHECKING:
     from giveway.experiments import Executor, Progress
@@ -193,6 +194,8 @@ def command(
             words = context.command_path.split()[1:]
             call = Call(command=" ".join(words), values={name: values.pop(name) for name in added})
             call.warnings.extend(context.obj or ())
+            if isinstance(out := values.get("out"), Path):
+                local_path(out, where="--out")
             _load_plugins(call.values["plugin"])
             asked = needs(values) if callable(needs) else needs
             if lacking := needs_of({**values, **call.values}, asked):

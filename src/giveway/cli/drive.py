@@ -130,6 +130,8 @@ def run(
     from giveway.drive.run import DriveSpec, planned, run_drive
     from giveway.experiments.specs import validated
 
+    limits = ("time_limit", "memory_limit", "max_hours")
+    is_here = call.values["engine"] == "local" and all(call.values[name] is None for name in limits)
     values = merged(
         spec,
         given(
@@ -142,7 +144,7 @@ def run(
             max_cases=max_cases,
             seed=seed,
             keep_predictions=predictions,
-            threads=call.values["workers"],
+            threads=call.values["workers"] if is_here else 1,
             max_hours=call.values["max_hours"],
         ),
         settings_from(settings, DriveSpec.model_fields),
@@ -159,8 +161,6 @@ def run(
         )
     if out is None:
         raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
-    limits = ("time_limit", "memory_limit", "max_hours")
-    is_here = call.values["engine"] == "local" and all(call.values[name] is None for name in limits)
     engine = call.engine()
     results = run_drive(None, out, engine=None if is_here else engine, progress=call.progress(), **values)
     return _driven(call, results, values.get("metric", "challenge"))

@@ -87,7 +87,7 @@ def serve(
         while True:
             folder = out if out is None or single else _fresh(out)
             session = server.drive(folder, progress=call.progress())
-            done = _driven(session.document, folder)
+            done = _driven(session.document, session.row, folder)
             is_failed = is_failed or not done.ok
             call.finish(done)
             if not single and not session.document["wire"]["counts"].get("asked"):
@@ -182,9 +182,9 @@ def _stopped(state: Mapping[str, Any] | None, out: Path | None) -> Stopped:
     )
 
 
-def _driven(document: Mapping[str, Any], folder: Path | None) -> Done:
+def _driven(document: Mapping[str, Any], row: Mapping[str, Any], folder: Path | None) -> Done:
     """What a session says: score, what went over the wire, cases that failed."""
-    (row,), wire = document["predictors"], document["wire"]
+    wire = document["wire"]
     score = "-" if row["score"] is None else f"{row['score']:.3f}"
     latency = wire["latency_ms"]
     lines = [

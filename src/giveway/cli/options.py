@@ -88,7 +88,12 @@ ENGINE: dict[str, tuple[object, object, Opt]] = {
     "workers": (
         int | None,
         None,
-        Opt("Processes; one per core by default.", ("--workers", "-w"), min=1, max=100_000),
+        Opt(
+            "Processes, one per core by default; drive run without limits: threads, by default 1.",
+            ("--workers", "-w"),
+            min=1,
+            max=100_000,
+        ),
     ),
     "scheduler": (str | None, None, Opt("Dask: address of a running scheduler, tcp://HOST:8786.")),
     "cluster": (str | None, None, Opt("Dask: TOML file of a cluster to start (local, ssh, slurm, pbs).")),

@@ -29,10 +29,17 @@ class CaseScenes:
 
     def scene_of(self, case: Case) -> Scene:
         """The recording of a case; a :class:`~giveway.core.errors.GivewayError` if it is not there."""
+        return self._source_of(case).scene_of(case)
+
+    def digest_of(self, case: Case) -> str:
+        """Digest of recording and map; a :class:`~giveway.core.errors.GivewayError` if they are not there."""
+        return self._source_of(case).digest_of(case)
+
+    def _source_of(self, case: Case) -> SceneSource:
         if case.dataset not in self._sources:
             found = bundled_set()[1] if case.dataset == BUNDLED else RecordedScenes(self._roots.get(case.dataset))
             self._sources[case.dataset] = found
-        return self._sources[case.dataset].scene_of(case)
+        return self._sources[case.dataset]
 
 
 def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -> tuple[Sequence[Case], SceneSource]:
@@ -47,7 +54,7 @@ def open_cases(path: Path | None, data: Path | None, limit: int | None = None) -
         UsageError: a limit below one.
     """
     if limit is not None and limit < 1:
-        raise UsageError("--limit must be at least 1", found=limit)
+        raise UsageError("--max-cases must be at least 1", found=limit)
     if path is None:
         cases, source = bundled_set()
         return cases[:limit], source

@@ -98,7 +98,7 @@ def drive_cases(
         :class:`FailedDrive`; the others go on.
     """
     chosen = planner or DefaultPlanner()
-    roads: dict[str, PreparedMap | None] = {}
+    roads: dict[tuple[str, str], PreparedMap | None] = {}
     for first in range(0, len(cases), batch):
         for result in _drive_batch(
             cases[first : first + batch],
@@ -118,7 +118,7 @@ def drive_cases(
 def _drive_batch(
     cases: Sequence[Case],
     source: SceneSource,
-    roads: dict[str, PreparedMap | None],
+    roads: dict[tuple[str, str], PreparedMap | None],
     *,
     predictor: FittedPredictor | None,
     planner: Planner,
@@ -142,7 +142,7 @@ def _drive_batch(
 
 def _simulate(
     prepared: Sequence[PreparedCase],
-    roads: dict[str, PreparedMap | None],
+    roads: dict[tuple[str, str], PreparedMap | None],
     predictor: FittedPredictor | None,
     planner: Planner,
     seed: int,

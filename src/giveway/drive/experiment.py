@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from giveway.core.case import Case, case_dict
-from giveway.core.errors import UsageError
+from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
 from giveway.drive.case_sets import CaseScenes
-from giveway.drive.driving import FailedDrive, drive_cases, humans, run_meta
+from giveway.drive.driving import FailedDrive, drive_cases, humans
 from giveway.drive.origins import reference_origins
-from giveway.drive.scenes import SceneSource
+from giveway.drive.scenes import SceneSource, data_of
 from giveway.drive.spec import (
     MAX_THREADS,
     DriveSpec,
@@ -50,6 +50,8 @@ from giveway.sim.log_files import log_files
 
 DRIVE_VERSION = 3
 """Counts up when a case is driven in another way."""
+DRIVER_VERSIONS = ("planner", "predictor")
+"""Entries of the versions of a cell beside those of drive and metrics."""
 RECORDED = "recorded"
 """Predictor of the cells that hold the drives of the recorded drivers."""
 
@@ -73,11 +75,11 @@ class DriveExperiment:
     Spec = DriveSpec
 
     def resolve(self, spec: DriveSpec, roots: Mapping[str, Path | str], artifacts: Artifacts) -> Inputs:
-        """Make predictors and planner, read the cases; recordings are compared with their hashes when they are read."""
+        """Make predictors and planner, read the cases, digest their recordings and maps."""
         plan = _here.get() or planned(spec, roots)
-        tracks = {case.recording: case.tracks_sha256 for case in plan.cases}
+        data = {f"{case.dataset}/{case.recording}": data_of(case, plan.source) for case in plan.cases}
         return Inputs(
-            fingerprints={"cases": content_key([case.fingerprint for case in plan.cases]), **tracks},
+            fingerprints={"cases": content_key([case.fingerprint for case in plan.cases]), **data},
             machine={
                 "predictors": {p.label: [p.text, _absolute(p.checkpoint)] for p in plan.predictors if p.text},
                 "planner": plan.spec.planner if isinstance(plan.spec.planner, str) else "",
@@ -90,18 +92,21 @@ class DriveExperiment:
     def cells(self, spec: DriveSpec, inputs: Inputs) -> Sequence[Cell]:
         """Every case with every predictor, then as recorded."""
         plan: PlannedDrives = inputs.found
-        driven = [cell_of(case, plan, predictor) for predictor in plan.predictors for case in plan.cases]
-        return [*driven, *(recorded_cell(case) for case in plan.cases)]
+        data = [inputs.fingerprints[f"{case.dataset}/{case.recording}"] for case in plan.cases]
+        driven = [cell for predictor in plan.predictors for cell in driven_cells(plan, predictor, data)]
+        return [*driven, *(recorded_cell(case, one) for case, one in zip(plan.cases, data, strict=True))]
 
     def evaluate(self, batch: Sequence[Cell], context: Context) -> Iterator[tuple[Cell, CellResult | CellFailure]]:
         """Drive a batch of one group in one call of the simulator."""
         first, machine = batch[0], context.machine
         is_recorded = first.params["predictor"] == RECORDED
         cases = [case_from(cell.settings["case"], cell.label()) for cell in batch]
+        source = _scenes(machine)
+        _require_same(first, cases, source, [cell.data for cell in batch])
         predictor, planner = (None, None) if is_recorded else _driver(first, machine)
         drives = drive_cases(
             cases,
-            _scenes(machine),
+            source,
             predictor=None if predictor is None else predictor.model,
             planner=planner,
             seed=int(first.params["seed"]),
@@ -121,36 +126,39 @@ class DriveExperiment:
                 yield cell, result_of(cell, drive.log, facts)
 
 
-def cell_of(case: Case, plan: PlannedDrives, predictor: NamedPredictor) -> Cell:
-    """The name of one drive: everything that may change its log."""
-    meta = run_meta(predictor.model, plan.planner, plan.spec.seed)
-    params = {
-        "case": case.id,
-        "site": case.site,
-        "predictor": predictor.model.info.name,
-        "variant": predictor.variant,
-        "planner": meta["planner"],
-        "planner_parameters": parameters_key(meta["planner_parameters"]),
-        "seed": plan.spec.seed,
-    }
-    return Cell(
-        kind="drive",
-        params=params,
-        settings={"case": case_dict(case), "keep_predictions": plan.spec.keep_predictions},
-        data=case.tracks_sha256,
-        versions={**_versions(), "planner": str(meta["planner_version"])},
-        group="" if plan.one_by_one else " ".join(str(v) for n, v in params.items() if n not in ("case", "site")),
-    )
+def driven_cells(plan: PlannedDrives, predictor: NamedPredictor, data: Sequence[str]) -> list[Cell]:
+    """The names of the drives of one predictor: everything that may change their logs.
+
+    Args:
+        plan: cases, planner and seed.
+        predictor: one of the plan.
+        data: per case, see :func:`~giveway.drive.scenes.data_of`.
+    """
+    asked = {**_predictor_params(predictor), **_planner_params(plan.planner), "seed": plan.spec.seed}
+    settings = {"keep_predictions": plan.spec.keep_predictions, "predictor": _parameters_of(predictor.model)}
+    versions = {**_versions(), **_driver_versions(predictor, plan.planner)}
+    group = "" if plan.one_by_one else " ".join(str(value) for value in asked.values())
+    return [
+        Cell(
+            kind="drive",
+            params={"case": case.id, "site": case.site, **asked},
+            settings={"case": case_dict(case), **settings},
+            data=one,
+            versions=versions,
+            group=group,
+        )
+        for case, one in zip(plan.cases, data, strict=True)
+    ]
 
 
-def recorded_cell(case: Case) -> Cell:
+def recorded_cell(case: Case, data: str) -> Cell:
     """The same case as the recorded drivers drove it."""
     blank = {"variant": "", "planner": "", "planner_parameters": "", "seed": 0}
     return Cell(
         kind="drive",
         params={"case": case.id, "site": case.site, "predictor": RECORDED, **blank},
         settings={"case": case_dict(case)},
-        data=case.tracks_sha256,
+        data=data,
         versions=_versions(),
         group=RECORDED,
     )
@@ -179,24 +187,6 @@ def result_of(cell: Cell, log: DriveLog, facts: Mapping[str, Any]) -> CellResult
     )
 
 
-def require_names(plan: PlannedDrives) -> None:
-    """Refuse objects of this process for an engine with worker processes.
-
-    Raises:
-        UsageError: naming the first one.
-    """
-    objects = [("predictor", p.model) for p in plan.predictors if not p.text]
-    objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
-    for what, found in objects:
-        raise UsageError(
-            f"workers of an engine cannot be given a {what} as an object",
-            where=what,
-            found=type(found).__name__,
-            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
-            "or leave the engine out",
-        )
-
-
 def _versions() -> dict[str, int | str]:
     return {"drive": DRIVE_VERSION, **{metric.info.name: metric.info.version for metric in metrics_of("drive")}}
 
@@ -208,7 +198,61 @@ def _driver(cell: Cell, machine: Mapping[str, Any]) -> tuple[NamedPredictor, Pla
     if plan is not None:
         return next(p for p in plan.predictors if p.label == label), plan.planner
     text, checkpoint = machine["predictors"][label]
-    return _made(text, checkpoint), _planner(machine["planner"])
+    predictor, planner = _made(text, checkpoint), _planner(machine["planner"])
+    params = {**_predictor_params(predictor), **_planner_params(planner)}
+    _require_equal({name: cell.params[name] for name in params}, params, "predictors or planners", cell.label())
+    found = {**_driver_versions(predictor, planner), "parameters": _parameters_of(predictor.model)}
+    named = {**{name: cell.versions[name] for name in DRIVER_VERSIONS}, "parameters": cell.settings["predictor"]}
+    _require_equal(named, found, "versions of predictors or planners", cell.label())
+    return predictor, planner
+
+
+def _require_same(cell: Cell, cases: Sequence[Case], source: SceneSource, data: Sequence[str]) -> None:
+    """Refuse to drive with other metrics or other recordings than the cells name."""
+    named = {name: version for name, version in cell.versions.items() if name not in DRIVER_VERSIONS}
+    _require_equal(named, _versions(), "metrics", cell.label())
+    found = {case.id: data_of(case, source) for case in cases}
+    named = {case.id: one for case, one in zip(cases, data, strict=True)}
+    _require_equal(named, found, "recordings and maps", cell.label())
+
+
+def _require_equal(named: Mapping[str, Any], found: Mapping[str, Any], what: str, where: str) -> None:
+    """Refuse a worker that has something else than a cell names.
+
+    Raises:
+        DataError: with what differs.
+    """
+    if named != found:
+        names = sorted(n for n in {*named, *found} if named.get(n) != found.get(n))
+        told = "; ".join(f"{n}: {named.get(n, 'none')}, here {found.get(n, 'none')}" for n in names[:3])
+        raise DataError(
+            f"this worker has other {what} than the run was planned with",
+            where=where,
+            found=told,
+            hint="give all workers the same files, plug-ins and versions, and none that change during a run",
+        )
+
+
+def _predictor_params(predictor: NamedPredictor) -> dict[str, str]:
+    return {"predictor": predictor.model.info.name, "variant": predictor.variant}
+
+
+def _planner_params(planner: Planner) -> dict[str, str]:
+    return {"planner": planner.info.name, "planner_parameters": parameters_key(dict(planner.info.parameters))}
+
+
+def _driver_versions(predictor: NamedPredictor, planner: Planner) -> dict[str, str]:
+    return dict(zip(DRIVER_VERSIONS, (str(planner.info.version), str(predictor.model.info.version)), strict=True))
+
+
+def _parameters_of(model: Any) -> str:
+    """Short text for the parameters of a predictor that is a dataclass; empty for others, and if they are objects."""
+    if not is_dataclass(model):
+        return ""
+    try:
+        return parameters_key({f.name: getattr(model, f.name) for f in fields(model) if f.name != "info"})
+    except TypeError:
+        return ""
 
 
 def _scenes(machine: Mapping[str, Any]) -> SceneSource:

@@ -13,10 +13,12 @@ from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
 from giveway.drive.experiment import RECORDED, parameters_key
 from giveway.drive.origins import reference_origins
+from giveway.drive.spec import NamedPredictor
 from giveway.experiments import Cell, Store, read_index
 from giveway.metrics import measure_log
 from giveway.metrics.challenge import ChallengeTerms, failed_terms
 from giveway.metrics.challenge_logs import terms_of
+from giveway.planning.protocol import Planner
 from giveway.sim.log_files import logs_below, read_log
 
 COUNTS = ("fallbacks", "predictions")
@@ -89,6 +91,18 @@ class DriveRow:
         return [{n: v for n, v in values.items() if n not in COUNTS} for values in self.values.values()]
 
 
+def identity_of(predictor: NamedPredictor, planner: Planner, seed: int) -> RunIdentity:
+    """That of the drives of a predictor and planner."""
+    return RunIdentity(
+        predictor=predictor.model.info.name,
+        variant=predictor.variant,
+        planner=planner.info.name,
+        planner_version=str(planner.info.version),
+        planner_parameters=parameters_key(dict(planner.info.parameters)),
+        seed=seed,
+    )
+
+
 def rows_of(store: Store) -> list[DriveRow]:
     """All drives of a store in the order in which they were asked for; the recorded drivers are the last row.
 
@@ -97,18 +111,18 @@ def rows_of(store: Store) -> list[DriveRow]:
     """
     done = read_index(store).keys()
     failures = {failure.key: failure for failure in store.failures()}
-    asked = dict.fromkeys(key for plan in store.plans() if "drive" in plan.kinds for key in plan.keys)
+    asked = [key for plan in store.plans() if "drive" in plan.kinds for key in plan.keys]
     # Cells that no plan names any more come first: the same specification was run again with other weights.
-    older = sorted((done | failures.keys()) - asked.keys())
-    found: dict[tuple[RunIdentity, str], dict[str, Any]] = {}
-    for key in [*older, *asked]:
+    older = sorted((done | failures.keys()) - set(asked))
+    known: dict[str, tuple[Cell, dict[str, Any]]] = {}
+    for key in dict.fromkeys([*older, *asked]):
         if key in done:
             record = store.read_record(key)
-            cell = Cell.from_json(record["cell"])
+            known[key] = Cell.from_json(record["cell"]), record
         elif key in failures:
-            cell, record = failures[key].cell, {"reason": failures[key].reason}
-        else:
-            continue
+            known[key] = failures[key].cell, {"reason": failures[key].reason}
+    found: dict[tuple[RunIdentity, str], dict[str, Any]] = {}
+    for cell, record in (known[key] for key in [*older, *asked] if key in known):
         if cell.kind == "drive":
             found[_identity(cell), str(cell.params["case"])] = record
     rows: dict[RunIdentity, DriveRow] = {}

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import UsageError
-from giveway.drive.experiment import DRIVE, in_this_process, require_names
-from giveway.drive.spec import DriveSpec, PlannedDrives, planned
+from giveway.core.urls import local_path
+from giveway.drive.experiment import DRIVE, in_this_process
+from giveway.drive.spec import DriveSpec, PlannedDrives, planned, require_names
 from giveway.experiments import Executor, Progress, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import SpecLike, validated, values_of
 from giveway.reports.results import Results
@@ -56,7 +57,8 @@ def run_drive(
         raise UsageError("a run needs a folder for its results", where="out", hint="run_drive(out='drives', ...)")
     given = {"predictors": predictors, "cases": cases, "data": data, "planner": planner}
     values = {**values_of(spec), **{n: v for n, v in given.items() if v is not None}, **settings}
-    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), Path(out), engine, progress)
+    folder = local_path(out, where="out")
+    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), folder, engine, progress)
     return Results.open(out, kind="drive")
 
 

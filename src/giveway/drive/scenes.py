@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, cast
+
+import numpy as np
 
 from giveway.core.case import Case
-from giveway.core.errors import DataError, UsageError
+from giveway.core.checked import known_sha256
+from giveway.core.errors import DataError, GivewayError, UsageError
 from giveway.core.scene import Scene
+from giveway.core.seals import sha256_of_bytes
 from giveway.data import DATASETS
 from giveway.data.protocol import Recording
+from giveway.experiments import content_key
 from giveway.roads.queries import PreparedMap, prepare
 
 
@@ -19,6 +25,10 @@ class SceneSource(Protocol):
 
     def scene_of(self, case: Case) -> Scene:
         """The scene; a :class:`~giveway.core.errors.GivewayError` if there is none."""
+        ...
+
+    def digest_of(self, case: Case) -> str:
+        """Digest of recording and map; the scene need not be read. Raises as :meth:`scene_of` does."""
         ...
 
 
@@ -56,6 +66,18 @@ class RecordedScenes:
             self._scenes[key] = scenes[0]
         return self._scenes[key]
 
+    def digest_of(self, case: Case) -> str:
+        """Digest of all files of the recording of a case, its map among them; each file is read once.
+
+        Raises:
+            UsageError, DataError: see :meth:`scene_of`; also a file that cannot be read.
+        """
+        files = self._recording(case).files
+        try:
+            return content_key({role: known_sha256(path) for role, path in files.items()})
+        except OSError as error:
+            raise DataError("cannot read a recording", where=case.recording, found=str(error)) from error
+
     def _recording(self, case: Case) -> Recording:
         if self._root is None:
             raise UsageError(
@@ -86,6 +108,7 @@ class GivenScenes:
 
     def __init__(self, scenes: Mapping[str, Scene]) -> None:
         self._scenes = scenes
+        self._digests: dict[str, str] = {}
 
     def scene_of(self, case: Case) -> Scene:
         """The scene of the case's recording.
@@ -97,10 +120,51 @@ class GivenScenes:
             raise DataError("the recording of a case is not there", where=f"case {case.id!r}", found=case.recording)
         return self._scenes[case.recording]
 
+    def digest_of(self, case: Case) -> str:
+        """Digest of tracks and map, to 1 um; raises as :meth:`scene_of` does."""
+        if case.recording not in self._digests:
+            self._digests[case.recording] = _digest(self.scene_of(case))
+        return self._digests[case.recording]
 
-def prepared_roads(cases: Iterable[Case], source: SceneSource, cache: dict[str, PreparedMap | None]) -> None:
+
+def _digest(scene: Scene) -> str:
+    """Of everything that drives read: states, sizes, lanes and lines; rounded, so that all machines agree."""
+    tracks, road = scene.tracks, scene.road
+    parts: list[Any] = [dict(scene.provenance.files), tracks.ids, tracks.kind, tracks.observed]
+    parts += [tracks.time_s, tracks.xy, tracks.heading, tracks.velocity, tracks.size]
+    if road is not None:
+        parts += [list(road.lanes.values()), road.lines, road.keepouts]
+    return content_key(_rounded(parts))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        is_float = np.issubdtype(value.dtype, np.floating)
+        exact = np.ascontiguousarray(np.round(value, 6) + 0.0 if is_float else value)
+        return [list(exact.shape), sha256_of_bytes(exact.tobytes())]
+    if is_dataclass(value):
+        return [_rounded(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, Mapping):
+        return {str(name): _rounded(part) for name, part in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(part) for part in cast("Sequence[Any]", value)]
+    return value
+
+
+def data_of(case: Case, source: SceneSource) -> str:
+    """Digest of recording and map of a case; what the case says if they cannot be read, which its drive will tell."""
+    try:
+        return source.digest_of(case)
+    except GivewayError:
+        return case.tracks_sha256
+
+
+def prepared_roads(
+    cases: Iterable[Case], source: SceneSource, cache: dict[tuple[str, str], PreparedMap | None]
+) -> None:
     """Fill ``cache`` with the maps of all sites of the cases."""
     for case in cases:
-        if case.site not in cache:
+        site = (case.dataset, case.site)
+        if site not in cache:
             road = source.scene_of(case).road
-            cache[case.site] = None if road is None else prepare(road)
+            cache[site] = None if road is None else prepare(road)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ class DriveSpec(BaseModel):
         keep_predictions: whether logs keep predictions, which replays show as fans.
         threads: of the simulator; never changes a result.
         max_hours: start no further case after this time.
+
+    The last two never change a result and are not part of what a plan is called by.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -54,8 +57,8 @@ class DriveSpec(BaseModel):
     seed: int = 0
     checkpoint: Path | None = None
     keep_predictions: bool = True
-    threads: int = Field(default=1, ge=1)
-    max_hours: float | None = Field(default=None, ge=0)
+    threads: int = Field(default=1, ge=1, exclude=True)
+    max_hours: float | None = Field(default=None, ge=0, exclude=True)
 
     @field_serializer("predictors", when_used="json")
     def _plain_predictors(self, given: tuple[Any, ...]) -> list[str]:
@@ -116,6 +119,21 @@ class PlannedDrives:
     roots: Mapping[str, Path] = field(default_factory=dict[str, Path])
     one_by_one: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what two drives could not be told apart by.
+
+        Raises:
+            UsageError: two cases with one id, or two predictors with one name and variant.
+        """
+        _require_apart("cases with one id", [case.id for case in self.cases], "give each case an id of its own")
+        _require_apart("predictors with one name", [p.label for p in self.predictors], "give them different names")
+
+
+def _require_apart(what: str, names: Sequence[str], hint: str) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise UsageError(f"a run cannot tell apart two {what}", where="run", found=repr(twice), hint=hint)
+
 
 def label_of(name: str, variant: str) -> str:
     """Name of a predictor with its variant."""
@@ -152,6 +170,24 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
         source=CaseScenes(folders),
         roots=folders,
     )
+
+
+def require_names(plan: PlannedDrives) -> None:
+    """Refuse objects of this process for an engine with worker processes.
+
+    Raises:
+        UsageError: naming the first one.
+    """
+    objects = [("predictor", p.model) for p in plan.predictors if not p.text]
+    objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
+    for what, found in objects:
+        raise UsageError(
+            f"workers of an engine cannot be given a {what} as an object",
+            where=what,
+            found=type(found).__name__,
+            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
+            "or leave the engine out",
+        )
 
 
 def planner_of(given: Any) -> Planner:

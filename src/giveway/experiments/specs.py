@@ -35,7 +35,7 @@ def values_of(spec: SpecLike | None, presets: Callable[[], Mapping[str, Mapping[
     if spec is None:
         return {}
     if isinstance(spec, BaseModel):
-        return spec.model_dump()
+        return {name: getattr(spec, name) for name in type(spec).model_fields}
     if isinstance(spec, Mapping):
         return dict(spec)
     if isinstance(spec, Path) or str(spec).endswith(".toml"):

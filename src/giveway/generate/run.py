@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import EmptySelectionError, UsageError
+from giveway.core.urls import local_path
 from giveway.experiments import Executor, Progress, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import validated
 from giveway.generate.experiment import CAMPAIGN, KIND, planned_campaigns
@@ -59,7 +60,7 @@ def find_failures(
         )
     values = {"planner": planner, "road": road, "budget": budget, "driver": driver, "search": search, **settings}
     spec = validated(CampaignSpec, values, where="find_failures")
-    run_campaigns(spec, Path(out), engine=engine, max_hours=max_hours, progress=progress)
+    run_campaigns(spec, local_path(out, where="out"), engine=engine, max_hours=max_hours, progress=progress)
     write_cases(Path(out))
     return Results.open(out, kind=KIND)
 

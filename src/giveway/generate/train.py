@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 
 from giveway.core.errors import ConfigError, MissingDependencyError, StoreError
 from giveway.core.files import write_atomically
+from giveway.core.urls import local_path
 from giveway.experiments import Cell, Executor, Inputs, Progress, SerialExecutor, Store, read_index, run
 from giveway.experiments.specs import validated
 from giveway.experiments.store import STORE_FILE
@@ -71,7 +72,7 @@ def train_traffic(
     """
     given = {"planner": planner, "algorithm": algorithm, "road": road, "cars": cars, "env_steps": env_steps}
     spec = validated(TrainingSpec, {**given, **settings}, where="train_traffic")
-    train(spec, Path(out), max_rounds=max_rounds, max_hours=max_hours)
+    train(spec, local_path(out, where="out"), max_rounds=max_rounds, max_hours=max_hours)
     return Results.open(out, kind=KIND)
 
 

@@ -89,7 +89,7 @@ def drive_logs(
     simulation: Simulation,
     predictions: PredictionLog,
     *,
-    roads: Mapping[str, PreparedMap | None],
+    roads: Mapping[tuple[str, str], PreparedMap | None],
     meta: Mapping[str, Any],
 ) -> list[DriveLog]:
     """One log per case of a finished batch.
@@ -97,11 +97,11 @@ def drive_logs(
     Args:
         simulation: a batch that is done.
         predictions: what was predicted in it.
-        roads: maps with their indices, by site name.
+        roads: maps with their indices, by dataset and site.
         meta: seed, versions, planner and predictor.
     """
     return [
-        _drive_log(simulation, c, predictions, roads.get(prepared.case.site), meta)
+        _drive_log(simulation, c, predictions, roads.get((prepared.case.dataset, prepared.case.site)), meta)
         for c, prepared in enumerate(simulation.cases)
     ]
 

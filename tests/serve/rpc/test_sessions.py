@@ -134,6 +134,17 @@ def test_a_stopped_session_is_resumed_by_the_next_server(serve: Serve, tmp_path:
     assert set(logs_in(tmp_path / "out")) == set(names)
 
 
+def test_sessions_of_other_names_and_rules_share_a_folder(serve: Serve, tmp_path: Path) -> None:
+    for name, compat, deadline in (("a", False, 30.0), ("b", False, 30.0), ("b", False, 20.0), ("b", True, 20.0)):
+        served = serve([short_case("one")], name=name, compat=compat, deadline_s=deadline)
+        predict_for(Connection(served.address), make_predictor("echo"))
+        session = served.result()
+        assert (session.row["predictor"], session.row["cases"]) == (name, 1)
+        assert session.run.done >= 1, "rules of the wire are part of what a drive is called by"
+    assert len(session.document["predictors"]) == 4
+    assert session.row["variant"] == "compat, deadline 20 s"
+
+
 @both_ways
 def test_one_server_drives_for_one_client_after_the_other(serve: Serve, tmp_path: Path, stream: bool) -> None:
     served = serve(deadline_s=30.0)

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import polars as pl
 from giveway.core.case import Case
 from giveway.core.files import write_text
 from giveway.drive.document import document_of
+from giveway.drive.rows import identity_of
 from giveway.drive.run import drive_all
 from giveway.drive.scenes import SceneSource
 from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
@@ -55,6 +56,12 @@ class SessionOptions:
     rules: ChallengeRules = DEFAULT
     takeover_s: float = 2.0
 
+    @property
+    def variant(self) -> str:
+        """What the rules of the wire may change in a drive: tells its results from those under other rules."""
+        waits = "no deadline" if self.deadline_s is None else f"deadline {self.deadline_s:g} s"
+        return f"{'compat' if self.compat else 'strict'}, {waits}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
@@ -63,10 +70,12 @@ class Session:
     Attributes:
         run: how many drives were made, skipped and failed; those of the recorded drivers count as well.
         document: summary of the run and of the wire, in JSON's types.
+        row: the entry of its predictors that this session drove; a store may hold those of others.
     """
 
     run: RunSummary
     document: dict[str, Any]
+    row: dict[str, Any]
 
 
 class SessionServer:
@@ -111,11 +120,12 @@ class SessionServer:
     def _drive(self, out: Path, progress: Progress | None) -> Session:
         options = self._session
         predictor = RemotePredictor(self._exchange, self._cases, name=options.name)
+        named = NamedPredictor(model=predictor, variant=options.variant)
         plan = PlannedDrives(
             spec=DriveSpec(
                 predictors=(predictor,), planner=options.planner, metric=options.rules.name, seed=options.seed
             ),
-            predictors=(NamedPredictor(model=predictor),),
+            predictors=(named,),
             planner=options.planner,
             cases=self._cases,
             source=self._source,
@@ -125,14 +135,17 @@ class SessionServer:
             run = _in_thread(lambda: drive_all(plan, out, progress=progress), self._exchange.close)
         except KeyboardInterrupt:
             done = collect(Store(out))
-            finished = done.filter(pl.col("predictor") == options.name)["key"].n_unique() if done.height else 0
+            ours = (pl.col("predictor") == options.name) & (pl.col("variant") == options.variant)
+            finished = done.filter(ours & (pl.col("seed") == options.seed))["key"].n_unique() if done.height else 0
             self.stopped = {"cases": len(self._cases), "finished": finished, "wire": self._wire(out, goodbye=False)}
             raise
         self._exchange.finish()
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
         document = document_of(Store(out))
         document["wire"] = self._wire(out, goodbye=goodbye)
-        return Session(run=run, document=document)
+        own = asdict(identity_of(named, options.planner, options.seed))
+        row = next(row for row in document["predictors"] if row["run"] == own)
+        return Session(run=run, document=document, row=row)
 
     def _wire(self, out: Path, *, goodbye: bool) -> dict[str, Any]:
         """What happened on the wire, also written beside the results."""
