@@ -97,10 +97,23 @@ class Counters:
             yield cell, measured(total, info={"total": total})
 
 
+class Users:
+    """A group each of whose cells uses an artifact of its own."""
+
+    name = "contract_experiments:USERS"
+
+    def evaluate(self, batch: Sequence[Cell], context: Context) -> Iterator[tuple[Cell, CellResult]]:
+        for cell in batch:
+            n = cell.params["n"]
+            folder = context.artifacts.get({"n": n}, lambda path, n=n: (path / "n.txt").write_text(str(n)) and None)
+            yield cell, measured(float((folder / "n.txt").read_text()))
+
+
 def named(cell: Cell, context: Context) -> CellResult:
     return measured(0.0, attachments={cell.params["name"]: b"x"})
 
 
 SQUARES = Squares()
+USERS = Users()
 SUMS = Sums()
 COUNTERS = Counters()

@@ -177,6 +177,31 @@ def test_a_chain_begins_no_further_cell_after_the_time_is_over(tmp_path: Path, e
     assert summary.missing == 50 - summary.done
 
 
+def test_what_a_batch_has_computed_is_kept_when_the_time_is_over(tmp_path: Path, engine: Executor) -> None:
+    summary = compute(group_of(4), store=tmp_path / "R", engine=engine, max_hours=0.0, **options(tmp_path, "SQUARES"))
+    assert summary.done == sum(len(call) for call in calls(tmp_path)) > 0
+
+
+def test_computing_some_cells_again_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    place = {"store": tmp_path / "R", "engine": SerialExecutor(), **options(tmp_path, "SQUARES")}
+    compute(group_of(6), **place)
+    summary = compute(group_of(6), rerun="all", limit=2, **place)
+    assert (summary.done, summary.skipped, summary.missing) == (2, 4, 0)
+
+
+def test_records_of_a_group_do_not_depend_on_what_others_of_the_batch_used(tmp_path: Path) -> None:
+    place = {"engine": SerialExecutor(), **options(tmp_path, "USERS")}
+    compute(group_of(3), store=tmp_path / "A", **place)
+    for cell in group_of(3):
+        compute([cell], store=tmp_path / "B", **place)
+    assert content(tmp_path / "A") == content(tmp_path / "B")
+
+
+def test_a_dry_run_makes_no_folder(tmp_path: Path) -> None:
+    assert run(shapes.SQUARES, shapes.Spec(count=3), tmp_path / "R", dry_run=True).missing == 3
+    assert not (tmp_path / "R").exists()
+
+
 def test_attachments_are_read_back_and_checked(tmp_path: Path) -> None:
     cells = group_of(2)
     compute(cells, store=tmp_path / "R", engine=SerialExecutor(), **options(tmp_path, "SQUARES"))
@@ -280,6 +305,17 @@ def test_cells_of_the_first_release_are_taken_over_under_their_new_keys(tmp_path
     assert store.read(Cell(kind="t", params={"n": 1}).key).measurements[0].value == 1.0
     assert status(store).done == 1
     assert migrate(tmp_path / "R", Renaming()) == 0
+
+
+def test_a_store_of_the_first_release_with_other_kinds_is_refused(tmp_path: Path) -> None:
+    from giveway.experiments.migration import migrate
+
+    class Other(Renaming):
+        name = "u"
+
+    old_store(tmp_path / "R", ({"number": 1}, 1.0))
+    with pytest.raises(StoreError, match="kind 't'"):
+        migrate(tmp_path / "R", Other())
 
 
 def test_two_old_cells_that_fall_together_must_be_equal(tmp_path: Path) -> None:

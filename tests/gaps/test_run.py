@@ -227,7 +227,7 @@ def test_lacking_and_wrong_data_roots_are_named(lgap_root, tmp_path):
     store = Store(tmp_path / "store", create=True)
     with pytest.raises(UsageError, match="no data root for lgap") as caught:
         planned(small(), store, {})
-    assert "--root lgap=FOLDER" in caught.value.hint
+    assert "--data lgap=FOLDER" in caught.value.hint
     with pytest.raises(UsageError, match="which this run does not read"):
         planned(small(), store, {"lgap": lgap_root, "round": lgap_root})
     with pytest.raises(DatasetLayoutError) as caught:

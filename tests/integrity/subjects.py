@@ -167,7 +167,7 @@ def plans_and_runs(folder: Path) -> Generator[Subject]:
     root = folder / "R"
     compute(
         [],
-        experiment="giveway.experiments.evaluation:load_function",
+        experiment="giveway.experiments.evaluation:work",
         store=root,
         engine=SerialExecutor(),
         spec={"a": [1, 2]},

@@ -24,12 +24,10 @@ RECORDINGS = {
     "data/tables.py": "adapters: the one reader of CSV files, fingerprinted on the way",
 }
 RESOURCES = {
+    "gaps/published.py": "published numbers",
     "generate/prior.py": "shipped prior",
-    "predictors/commotions/page.py": "template",
     "reports/citations.py": "references",
-    "reports/player/page.py": "static files",
-    "reports/published.py": "published numbers",
-    "reports/site/writing.py": "static files",
+    "reports/rendering.py": "static files",
     "serve/rpc/messages.py": "message definitions",
     "study/texts.py": "English texts",
 }

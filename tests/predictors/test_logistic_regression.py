@@ -33,7 +33,9 @@ def test_the_fit_is_the_optimum_of_the_penalized_loss(recipe):
     """Newton's method on 0.5 |w|^2 + C sum log(1 + exp(-y z)) reaches the same loss (L-BFGS stops near it)."""
     samples = crossing_samples(150)
     fitted = recipe.fit(samples, RNG)
-    x = np.nan_to_num(features_of(samples.inputs, recipe.info.uses, 3) - fitted.mean, nan=0.0)
+    x = np.nan_to_num(
+        features_of(samples.inputs, "2d" if "positions" in recipe.info.reads else "1d", 3) - fitted.mean, nan=0.0
+    )
     y = np.where(samples.truth.accepted, 1.0, -1.0)
 
     def loss(weight, intercept):

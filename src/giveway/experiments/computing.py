@@ -147,7 +147,7 @@ class _Run:
         self.store, self.engine, self.cells, self.report, self.experiment = store, engine, cells, report, experiment
         self.began = time.monotonic()
         self.control = Control(report.say)
-        self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+        self.name = f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(3)}"
         self.obstacle: tuple[str, str] | None = None
 
     def begin(
@@ -165,7 +165,8 @@ class _Run:
             self.store.refresh()  # the home of the store may have a whole one
             index = read_index(self.store)
             self.store.discard(d.key for d in index.damaged if d.key in wanted)
-        finished = set[str]() if rerun == "all" else index.keys() & wanted
+        self.present = index.keys() & wanted
+        finished = set[str]() if rerun == "all" else self.present
         failures = {f.key: f for f in self.store.failures() if f.key in wanted}
         self.kept_failures = failures if rerun == "missing" else {}
         self.todo = [c for c in self.cells if c.key not in finished and c.key not in self.kept_failures]
@@ -189,6 +190,7 @@ class _Run:
     def compute(self, *, limit: int | None, max_hours: float | None) -> RunSummary:
         """Send jobs to the engine and take in outcomes until there are no more."""
         todo = self.todo if limit is None else self.todo[:limit]
+        self.num_skipped += len({cell.key for cell in self.todo[len(todo) :]} & self.present)
         jobs = self._jobs({cell.key for cell in todo}, max_hours)
         skipped = len(self.cells) - len(self.todo)
         self.report.start(total=skipped + len(todo), skipped=skipped, workers=self.engine.num_workers)
@@ -288,6 +290,8 @@ class _Run:
             }
         )
         if self.obstacle is not None:
+            with contextlib.suppress(DiskFullError, OSError):  # the obstacle may be in the way of this file too
+                self._write_provenance()
             raise _ended_early(*self.obstacle, summary)
         self.store.sweep()
         self._write_provenance()

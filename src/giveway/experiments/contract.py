@@ -21,7 +21,7 @@
     summary = run(MINE, spec, "folder", roots={"lgap": "recordings"}, engine=LocalEngine(2))
 
 **Batches.** Cells with the same ``group`` may come in one batch, in any number and order: an evaluation must give the
-same bytes for each of them. Cells without group or chain come alone.
+same bytes for each of them. Cells without group or chain come alone; only their records name the artifacts they used.
 
 **Chains.** Cells with the same ``chain`` come in one batch, all of them in order, the finished ones included:
 ``context.known(cell)`` gives the result of a finished cell, which the evaluation uses instead of computing and does not

@@ -33,9 +33,9 @@ _stores: dict[str, Store] = {}
 class _StrandedResult(Exception):
     """A finished result that the object store did not take."""
 
-    def __init__(self, encoded: Encoded, reason: str) -> None:
+    def __init__(self, cell: Cell, encoded: Encoded, reason: str) -> None:
         super().__init__(reason)
-        self.encoded, self.reason = encoded, reason
+        self.cell, self.encoded, self.reason = cell, encoded, reason
 
 
 def load_evaluation(name: str) -> Evaluation:
@@ -95,13 +95,12 @@ def work(job: Job) -> Generator[Outcome]:
             yield clock.failed(cell, result) if failed else clock.outcome(cell, payload=payload)
             if not left and not failed:
                 place.tidy()
-            if not left or (failed and job.is_chain) or _must_stop(job):
-                return
+            if not left or (job.is_chain and (failed or _must_stop(job))):
+                return  # a group is computed together: what is there already is kept
             place.context.message(f"{cell.label()} ({len(job.todo) - len(left)} of {len(job.todo)})")
         raise RuntimeError("the evaluation gave no result for this cell")
     except _StrandedResult as error:
-        cell = next(iter(left.values()))
-        yield clock.outcome(cell, status="unreachable", where=error.reason, payload=error.encoded)
+        yield clock.outcome(error.cell, status="unreachable", where=error.reason, payload=error.encoded)
     except (Exception, SystemExit) as error:
         if len(left) == 1 or job.is_chain or _obstacle(error) is not None:
             yield clock.failed(next(iter(left.values())), error)
@@ -123,8 +122,7 @@ class _Place:
         self.remote = job.store if job.store is not None and is_url(job.store) else None
         self.store = None if job.store is None or self.remote is not None else _open(job.store)
         self.artifacts = Artifacts(_local_folder("artifacts")) if self.store is None else self.store.artifacts.fresh()
-        first = job.cells[0]
-        name = first.chain or (first.key if len(job.cells) == 1 else first.group)
+        name = job.cells[0].chain or content_key([cell.key for cell in job.cells])
         local = _local_folder("scratch") / content_key([job.store, name])[:32]
         self.context = Context(
             artifacts=self.artifacts,
@@ -142,14 +140,15 @@ class _Place:
         """Write a result; its bytes if that has to be done elsewhere."""
         if not isinstance(result, CellResult):
             raise TypeError(f"{self.job.experiment} returned {type(result).__name__}, not a CellResult")
-        encoded = encode_result(cell, result, self.artifacts.used)
+        alone = not cell.group and not cell.chain  # else what was used depends on the batch, and bytes must not
+        encoded = encode_result(cell, result, self.artifacts.used if alone else None)
         if self.remote is not None:
             from giveway.experiments.mirror import put_result
 
             try:
                 put_result(self.remote, cell.key, encoded)
             except ObjectStoreError as error:
-                raise _StrandedResult(encoded, _reason(error)) from error
+                raise _StrandedResult(cell, encoded, _reason(error)) from error
             return None
         if self.store is None:
             return encoded

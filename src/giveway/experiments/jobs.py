@@ -99,7 +99,8 @@ class JobQueue:
             self._again.extendleft(reversed([job.only(cell) for cell in left]))
             return passed
         if lost.failure.error == DIED and job.attempt < max_attempts:
-            again = replace(job, todo=frozenset(cell.key for cell in left), attempt=job.attempt + 1)
+            attempt = 1 if passed else job.attempt + 1  # a chain that made progress begins to count anew
+            again = replace(job, todo=frozenset(cell.key for cell in left), attempt=attempt)
             self._again.appendleft(again if job.is_chain else replace(again, cells=tuple(left)))
             return passed
         failure = replace(lost.failure, key=left[0].key, cell=left[0])

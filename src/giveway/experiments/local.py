@@ -40,7 +40,7 @@ class SerialExecutor:
                 with contextlib.closing(work(job)) as outcomes:
                     for outcome in outcomes:
                         yield outcome
-                        if control.draining:
+                        if control.draining and job.is_chain:
                             break
                 control.running.pop(job.cell.key, None)
 

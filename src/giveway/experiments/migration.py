@@ -23,6 +23,11 @@ from giveway.experiments.store import DOCUMENT, RECORD, SAMPLES_BYTES, STORE_FIL
 class Upgrades(Protocol):
     """An experiment that knows what its cells were called in earlier formats."""
 
+    @property
+    def name(self) -> str:
+        """Kind of its cells."""
+        ...
+
     def upgraded(self, cell: Mapping[str, Any]) -> Cell:
         """The cell that an earlier release described like this: kind, params, data and versions."""
         ...
@@ -68,6 +73,12 @@ def _move(root: Path, path: Path, experiment: Upgrades, sources: dict[str, str])
         return False
     if document["format"] >= CELL_FORMAT:
         return False
+    if document["cell"]["kind"] != experiment.name:
+        raise StoreError(
+            f"the store also holds results of kind {document['cell']['kind']!r} of an earlier version",
+            where=root,
+            hint="run into a new folder",
+        )
     cell = experiment.upgraded(document["cell"])
     target = root / "cells" / cell.key[:2] / f"{cell.key}.json"
     renewed = {**document, "format": CELL_FORMAT, "key": cell.key, "cell": cell.as_json()}

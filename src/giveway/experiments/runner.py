@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from giveway.core.urls import is_url
+from giveway.experiments.artifacts import Artifacts
 from giveway.experiments.computing import Rerun, RunSummary, check_rerun, compute
 from giveway.experiments.contract import Experiment
 from giveway.experiments.engine import Executor
 from giveway.experiments.index import read_index
 from giveway.experiments.migration import migrate
-from giveway.experiments.places import working_store
+from giveway.experiments.places import readable_store, working_store
 from giveway.experiments.progress import Progress
+from giveway.experiments.store import STORE_FILE
 
 
 def run(
@@ -53,14 +57,12 @@ def run(
         ObjectStoreError: an object store did not work; finished cells are kept.
     """
     check_rerun(rerun)
+    if dry_run:
+        return _planned(experiment, spec, out, roots or {})
     migrate(out, experiment)
     with working_store(out) as store:
         inputs = experiment.resolve(spec, roots or {}, store.artifacts)
         cells = experiment.cells(spec, inputs)
-        if dry_run:
-            wanted = {cell.key for cell in cells}
-            done = len(wanted & read_index(store).keys())
-            return RunSummary.planned(total=len(wanted), done=done)
         return compute(
             cells,
             experiment=experiment.name,
@@ -74,3 +76,15 @@ def run(
             max_hours=max_hours,
             progress=progress,
         )
+
+
+def _planned(
+    experiment: Experiment[Any], spec: BaseModel, out: Path | str, roots: Mapping[str, Path | str]
+) -> RunSummary:
+    """What a run would find; recordings that have to be synthesized for it are not kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = experiment.resolve(spec, roots, Artifacts(Path(folder)))
+        wanted = {cell.key for cell in experiment.cells(spec, inputs)}
+    there = is_url(out) or (Path(out) / STORE_FILE).is_file()
+    done = wanted & read_index(readable_store(out)).keys() if there else set[str]()
+    return RunSummary.planned(total=len(wanted), done=len(done))

@@ -288,8 +288,8 @@ class Store:
 
     def sweep(self) -> None:
         """Remove temporary files that killed processes left behind; call it only while holding the lock."""
-        for folder in ("cells", "failed", "artifacts"):
-            for path in (self.root / folder).glob("*/.*.tmp"):
+        for folder in ("cells", "failed", "artifacts", "attachments"):
+            for path in (self.root / folder).glob("*/*/.*.tmp" if folder == "attachments" else "*/.*.tmp"):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from giveway.core.errors import UsageError
+from giveway.core.errors import DataError, UsageError
 from giveway.core.scene import Scene
 from giveway.core.urls import is_url
 from giveway.data import DATASETS
@@ -104,9 +104,15 @@ def recordings_for(
     address = roots[dataset]
     if dataset in synthetic and not is_url(address) and not Path(address).is_dir():
         return _generated(dataset, SyntheticData(**synthetic[dataset]), artifacts)
-    return Source(
-        dataset=dataset, root=local_folder(address), data=data, is_synthetic=dataset in synthetic, address=address
-    )
+    root = local_folder(address)
+    if dataset not in synthetic and fingerprint(DATASETS.get(dataset).recordings(root)) != data:
+        raise DataError(
+            "these are other recordings than those the run was planned with",
+            where=root,
+            found="their fingerprint differs",
+            hint="give all machines the same files, and start the same command again",
+        )
+    return Source(dataset=dataset, root=root, data=data, is_synthetic=dataset in synthetic, address=address)
 
 
 def scenes_of(source: Source) -> Iterator[Scene]:

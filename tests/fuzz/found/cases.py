@@ -69,7 +69,7 @@ FOUND: dict[str, tuple[str, str, Change, str]] = {
         _insert(b"[time]", b"x = " + b"[" * 20_000 + b"\n"),
         "does not parse",
     ),
-    "a model that does not exist": ("spec", "spec", lambda d: d.replace(b"LR_1D", b"LR_3D"), "unknown model"),
+    "a model that does not exist": ("spec", "spec", lambda d: d.replace(b"LR_1D", b"LR_3D"), "unknown predictor"),
     "deep nesting in cases": ("cases", "json", _insert(b'"cases"', b'"x": ' + b"[" * 20_000), "does not parse"),
     "a case file with a NUL byte": ("cases", "txt", _insert(b"Track", b"\0"), "does not parse"),
     "a name of 5000 characters": ("cases", "json", _insert(b"DR_TEST/000", b"7" * 5000), "more than 500 characters"),
