@@ -11,6 +11,7 @@ from giveway.cli.envelope import Done, failed_cells
 from giveway.cli.generate_bench import bench
 from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
+from giveway.core.errors import EmptySelectionError, UsageError
 
 if TYPE_CHECKING:
     from giveway.experiments import RunSummary
@@ -257,16 +258,10 @@ def table(
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print violation, fault and avoidability rates, and diversity."""
-    from giveway.core.errors import UsageError
     from giveway.reports.results import Results
 
     if name != "measures" and (realism or data):
-        raise UsageError(
-            "motion is compared with recordings in the table of measures",
-            where="--realism" if realism else "--data",
-            found=f"table {name}",
-            hint=f"giveway generate table {store} measures --realism",
-        )
+        raise UsageError("only measures are compared with recordings", where="--realism, --data", found=f"table {name}")
     choices = {"realism": realism, "recorded": data} if name == "measures" else {}
     return call.table(Results.open(store, kind="campaign").table(name, **choices), format, out)
 
@@ -281,7 +276,6 @@ def export(
     counting: Annotated[bool, "Only failures that are avoidable and at fault."] = False,
 ) -> Done:
     """Write failures as cases for drive and study, or as OpenSCENARIO."""
-    from giveway.core.errors import EmptySelectionError
     from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
     from giveway.generate.failures import stored_campaigns, stored_failures
