@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import UsageError
+from giveway.experiments import Cell
 from giveway.experiments.files import plain
 from giveway.generate.bench import comparisons, finished_campaigns, measured
 from giveway.generate.campaign import Campaign, run_campaign
@@ -15,11 +16,11 @@ from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
-from giveway.generate.experiment import settings_from
 from giveway.generate.learning.policy import load_policy
 from giveway.generate.policies import shipped_file
 from giveway.generate.run import run_campaigns
 from giveway.generate.spec import CampaignSpec
+from giveway.generate.world_files import world_of_cell
 from giveway.generate.worlds import Worlds, WorldSettings
 
 SETTINGS = WorldSettings(road="straight", actions="lateral")
@@ -112,7 +113,7 @@ def test_replayed_traffic_drives_on_by_itself_where_its_quiet_episode_has_ended(
 
 
 def test_world_settings_survive_their_way_through_a_cell():
-    assert settings_from(SETTINGS.as_dict()) == SETTINGS
+    assert world_of_cell(Cell(kind="campaign", params={}, settings={"world": SETTINGS.as_dict()}), {}) == SETTINGS
 
 
 def test_methods_with_equal_learning_share_a_training():

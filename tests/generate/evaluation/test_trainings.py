@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.main import run as giveway
-from giveway.core.errors import ConfigError
+from giveway.core.errors import ConfigError, GivewayError
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.trainings import MethodTrainings, train_methods
@@ -85,6 +85,39 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
     assert list(found) == ["full-cars-1-traffic-2@idm"]
     (folder,) = found["full-cars-1-traffic-2@idm"]
     assert load_policy(folder).info.cars == 1
+
+
+def test_methods_that_share_a_training_share_its_folder(tmp_path: Path) -> None:
+    trainings = MethodTrainings(folder=tmp_path, env_steps=100, worlds=4, learning={"hidden": [8, 8], "batch": 8})
+    first = train_methods([METHODS["policy"]], ["idm"], trainings, road="straight")
+    assert train_methods([METHODS["sandwich"]], ["idm"], trainings, road="straight") == first
+
+
+def test_a_training_that_is_stopped_is_not_compared(tmp_path: Path) -> None:
+    trainings = MethodTrainings(folder=tmp_path, env_steps=60_000, worlds=4, learning={"hidden": [8, 8], "batch": 8})
+    with pytest.raises(GivewayError, match="stopped before"):
+        train_methods([METHODS["policy"]], ["idm"], trainings, road="straight", max_hours=0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--set", "gamma=0.9"],
+        ["--env-steps", "100"],
+        ["--train-seeds", "1"],
+        ["--worlds", "32"],
+        ["--sanity", "--method", "idm"],
+        ["--sanity", "--trainings", "T"],
+        ["--sanity", "--metric", "violation_rate"],
+        ["--sanity", "--against", "policy"],
+    ],
+)
+def test_options_without_effect_are_refused(capsys, tmp_path: Path, options: list[str]) -> None:
+    code, _, err = bench(capsys, *options, "--out", tmp_path / "B")
+    assert code == 2
+    assert "the option has no effect here" in err
+    assert options[1 if options[0] == "--sanity" else 0] in err
+    assert not (tmp_path / "B").exists()
 
 
 @pytest.mark.parametrize(
