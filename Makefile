@@ -37,8 +37,8 @@ matrix: $(VENV)/.dev
 	@$(BIN)/python tools/matrix
 
 lint: $(VENV)/.dev
-	@$(BIN)/ruff check src tests benchmarks
-	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks tools
+	@$(BIN)/ruff format --check src tests benchmarks tools
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-cache >/dev/null && echo "import contracts kept"
 

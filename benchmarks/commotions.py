@@ -27,7 +27,7 @@ from commotions_fit import TYPICAL
 
 from giveway.predictors.commotions import Configuration
 from giveway.predictors.commotions.simulation import simulate_encounters
-from giveway.testing.encounters import random_encounters
+from support.encounters import random_encounters
 
 PRECISIONS = ("float32", "float64")
 VARIANTS = ("CM_IIJ11", "CM_INJ11", "CM_IIA11", "CM_INA11")

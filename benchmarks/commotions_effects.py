@@ -26,7 +26,7 @@ from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters
 from giveway.predictors.commotions.fitting.search import Budget
 from giveway.predictors.commotions.parameters import Box, to_search
 from giveway.predictors.commotions.simulation import simulate_encounters
-from giveway.testing.encounters import random_encounters
+from support.encounters import random_encounters
 
 SAMPLES, PATHS = 40, 20
 FIT_SAMPLES = 150

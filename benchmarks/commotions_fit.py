@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
 from giveway.predictors.commotions import Configuration, Switches, Theta
 from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
 from giveway.predictors.commotions.fitting.gaussian_process import quiet_torch
@@ -27,7 +29,7 @@ from giveway.predictors.commotions.fitting.search import Budget, Trace
 from giveway.predictors.commotions.losses import Loss, TrainingSet
 from giveway.predictors.commotions.parameters import Box
 from giveway.predictors.commotions.simulation import simulate_encounters
-from giveway.testing.encounters import random_encounters
+from support.encounters import random_encounters
 
 TYPICAL = Theta(
     beta_v=30.0,

@@ -22,7 +22,7 @@ from commotions_replicates import NOISE_PARAMETERS, Replicate, replicate, replic
 from giveway.predictors.commotions import Configuration, Switches
 from giveway.predictors.commotions.fitting.fit import FitOptions
 from giveway.predictors.commotions.fitting.search import Budget
-from giveway.testing.encounters import random_encounters
+from support.encounters import random_encounters
 
 
 def main() -> None:

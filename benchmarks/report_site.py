@@ -12,15 +12,18 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
 from giveway.reports.find import make_report
 from giveway.reports.results import Results
-from giveway.testing.stores import invented_store
+from support.stores import invented_store
 
 PAGES = ("index.html", "r/index.html", "r/cells.html")
 

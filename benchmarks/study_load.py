@@ -19,6 +19,7 @@ import platform
 import random
 import re
 import statistics
+import sys
 import tempfile
 import time
 import uuid
@@ -28,12 +29,14 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
 from giveway.study.rehearsal import enroll_token
 from giveway.study.tables import answers
 from giveway.study.workspace import open_study
-from giveway.testing.postgres import temporary_postgres
-from giveway.testing.servers import running_server
-from giveway.testing.studies import synthetic_study
+from support.postgres import temporary_postgres
+from support.servers import running_server
+from support.studies import synthetic_study
 
 LIMIT_S = 0.25
 

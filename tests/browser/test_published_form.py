@@ -12,8 +12,8 @@ import pytest
 from giveway.study.export import long_answers, rater_table
 from giveway.study.printed_form import printed_lines
 from giveway.study.workspace import open_study
-from giveway.testing.servers import RunningServer, running_server
-from giveway.testing.studies import published_study
+from support.servers import RunningServer, running_server
+from support.studies import published_study
 
 pytestmark = pytest.mark.browser
 

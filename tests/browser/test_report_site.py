@@ -16,7 +16,7 @@ from giveway.reports.player.document import replay_document
 from giveway.reports.results import Results
 from giveway.reports.writing import write_site
 from giveway.testing import worlds
-from giveway.testing.stores import DATASETS, invented_store
+from support.stores import DATASETS, invented_store
 
 pytestmark = pytest.mark.browser
 

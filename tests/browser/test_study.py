@@ -11,8 +11,8 @@ import pytest
 from giveway.study.export import check_answers, long_answers, rater_table
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import open_study
-from giveway.testing.servers import RESEARCHER_TOKEN, RunningServer, running_server
-from giveway.testing.studies import synthetic_study
+from support.servers import RESEARCHER_TOKEN, RunningServer, running_server
+from support.studies import synthetic_study
 
 pytestmark = pytest.mark.browser
 

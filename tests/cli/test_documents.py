@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cli.typed import commands, typed
 from giveway import __version__
+from giveway.cli.command import Call
+from giveway.experiments import Cell, FailedCell
+from giveway.experiments.store import Plan
 
 LINES = {
     "demo": "demo -o {out}",
@@ -69,7 +73,7 @@ def check(document: dict[str, Any], code: int, command: str) -> None:
         assert set(document) == {"ok", "command", "version", "schema", "result", "warnings", "failures"}
         assert isinstance(document["result"], dict) and document["result"]
         assert isinstance(document["warnings"], list) and isinstance(document["failures"], list)
-        assert code in (0, 1)
+        assert code in (0, 1, 130)
 
 
 def test_every_command_is_called_below() -> None:
@@ -145,6 +149,36 @@ def test_a_stopped_command_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, tmp
     answer = typed("data", "synth", "-d", "lgap", "-o", tmp_path, "--json")
     assert answer.code == 130
     check(answer.document, 130, "data synth")
+
+
+def test_a_run_that_is_stopped_with_cells_missing_is_exit_code_130(tmp_path: Path) -> None:
+    order = ("drive", "run", "-p", "echo", "--max-cases", "2", "-w", "1", "-o", tmp_path / "R", "--json")
+    answer = typed(*order, "--max-hours", "0")
+    assert answer.code == 130, answer.err
+    check(answer.document, 130, "drive run")
+    assert answer.document["result"]["cells"]["missing"] > 0
+    answer = typed(*order)
+    assert (answer.code, answer.document["result"]["cells"]["missing"]) == (0, 0)
+
+
+def test_a_run_reports_its_own_failures_and_not_those_of_the_store() -> None:
+    def failed(name: str) -> FailedCell:
+        cell = Cell(kind="drive", params={"case": name})
+        return FailedCell(key=cell.key, cell=cell, error="Error", message=name)
+
+    old, new = failed("old"), failed("new")
+    plans = [
+        Plan(name=name, spec={}, experiment="drive", keys=(one.key,)) for name, one in {"a": old, "b": new}.items()
+    ]
+    results: Any = SimpleNamespace(
+        place="R",
+        status=SimpleNamespace(total=2, done=0, failed=2, missing=0, failures=(old, new)),
+        runs=[{"plan": "a", "counts": {}}, {"plan": "b", "counts": {"total": 1, "done": 0, "failed": 1, "missing": 0}}],
+        store=SimpleNamespace(plans=lambda: plans),
+    )
+    done = Call(command="drive run", values={}).ran(results)
+    assert [failure["message"] for failure in done.failures] == ["new"]
+    assert done.exit_code == 1
 
 
 def test_warnings_and_progress_stay_off_standard_output(small: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.synth.protocol import synthesize
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 pytestmark = pytest.mark.slow
 

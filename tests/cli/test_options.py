@@ -32,8 +32,7 @@ OWN = {
     "drive score": "legacy",
     "drive replay": "case",
     "drive serve": "compat token_env tls_cert tls_key once name check wait proto",
-    "generate train": "traffic algorithm reward actions observation round_steps warm_steps prior keep_replay "
-    "max_rounds",
+    "generate train": "traffic algorithm reward actions observation round_steps warm_steps prior max_rounds",
     "generate run": "search perturb campaigns",
     "generate bench": "sanity method trainings train_seeds seeds against",
     "generate table": "realism",

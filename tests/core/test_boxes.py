@@ -94,7 +94,7 @@ def test_separation_does_not_depend_on_where_north_is(a, b, heading, x):
 @PAIRS
 @given(a=BOXES, b=BOXES, angle=st.floats(0, 7))
 def test_penetration_is_the_shortest_way_out(a, b, angle):
-    depth = float(boxes.penetration(a, b))
+    depth = max(-float(boxes.separation(a, b)), 0.0)
     shorter = 0.99 * depth * np.array([np.cos(angle), np.sin(angle)])
     if depth > 1e-6:
         assert boxes.overlaps(Boxes.of(a.xy + shorter, a.heading, a.size), b)
@@ -102,7 +102,7 @@ def test_penetration_is_the_shortest_way_out(a, b, angle):
 
 def test_penetration_of_two_lined_up_cars():
     a, b = Boxes.of([0.0, 0.0], 0.0, [4.0, 2.0]), Boxes.of([3.5, 0.2], 0.0, [4.0, 2.0])
-    assert boxes.penetration(a, b) == pytest.approx(0.5)
+    assert boxes.separation(a, b) == pytest.approx(-0.5)
     assert boxes.distance(a, b) == 0.0
 
 

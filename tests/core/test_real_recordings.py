@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from giveway.core.boxes import overlapping_pairs
-from giveway.core.derivatives import savitzky_golay, speed_jerk
 from giveway.core.tracks import AgentKind, Tracks
 
 SITES = [
@@ -51,20 +50,3 @@ def test_recorded_boxes_overlap_once_and_never_after_shrinking_a_little():
     assert sum(tracks.num_agents for tracks in recordings) == 741
     assert sum(overlapping_pairs(tracks).num_contacts for tracks in recordings) == 1
     assert sum(overlapping_pairs(tracks, shrink_m=0.05).num_contacts for tracks in recordings) == 0
-
-
-@pytest.mark.data
-@pytest.mark.parametrize(
-    ("site", "differences", "fitted"),
-    [
-        ("DR_USA_Intersection_MA", 2.24, 0.87),
-        ("DR_USA_Roundabout_FT", 0.62, 0.59),
-        ("DR_CHN_Roundabout_LN", 0.36, 0.33),
-    ],
-)
-def test_jerk_of_recorded_driving_depends_on_the_method_as_published(site, differences, fitted):
-    tracks = read(site)
-    plain = speed_jerk(tracks.speed, 0.1, tracks.observed)
-    smooth = savitzky_golay(tracks.speed, 0.1, tracks.observed, order=2)
-    medians = [np.median(np.sqrt(np.nanmean(jerk**2, axis=1))) for jerk in (plain, smooth)]
-    np.testing.assert_allclose(medians, [differences, fitted], atol=0.01)

@@ -6,8 +6,8 @@ import pytest
 
 import giveway as gw
 from giveway.metrics import METRICS
-from giveway.metrics.sheets import render_sheets
 from giveway.testing.metrics import check_metric
+from reference_pages.metrics import render_sheets
 
 
 @gw.metric(

@@ -15,8 +15,8 @@ from giveway.drive.document import document_of, scored_again
 from giveway.drive.rows import rows_of, rows_of_logs
 from giveway.drive.run import drive_all
 from giveway.drive.scenes import GivenScenes
-from giveway.drive.section import leaderboard
 from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
+from giveway.drive.tables import leaderboard
 from giveway.experiments import Store
 from giveway.metrics.challenge import DEFAULT
 from giveway.planning import make_planner

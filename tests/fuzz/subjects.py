@@ -17,14 +17,15 @@ from giveway.data import DATASETS
 from giveway.data.convert import convert
 from giveway.data.store import _read_road
 from giveway.experiments.cluster import read_cluster
-from giveway.gaps.spec import read_spec
+from giveway.experiments.specs import values_of
+from giveway.gaps.spec import RunSpec, spec_from
 from giveway.roads.lanelet2 import read_lanelet2
 from giveway.sim.case_files import read_cases, write_cases
 from giveway.study.design import read_design
 from giveway.study.manifest import read_manifest
 from giveway.study.texts import load_texts
 from giveway.synth.protocol import synthesize
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 Meaning = Mapping[str, Any]
 """Part of the result to something that can be compared; equal parts mean the same."""
@@ -252,6 +253,10 @@ def _cases(root: Path) -> Subject:
 
     targets = {root / "cases.json": DOCUMENT, root / "config_1.txt": TEXT}
     return Subject(name="cases", root=root, targets=targets, read=read)
+
+
+def read_spec(path: Path) -> RunSpec:
+    return spec_from(values_of(path), where=str(path))
 
 
 def _documents(folder: Path) -> list[Subject]:

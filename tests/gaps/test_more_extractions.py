@@ -61,7 +61,7 @@ def test_a_crossing_is_brought_into_one_frame(leeds_scenes):
     raw = EXTRACTIONS.get("leeds").enumerate(leeds_scenes, CLEAN).raw
     assert (raw.xy[:, 0, 0] < 0).all()
     ego = raw.xy[:, 0, 1]
-    moves = np.diff(ego)[np.diff(raw.sample_of_row) == 0]
+    moves = np.diff(ego)[np.diff(np.repeat(np.arange(raw.num_samples), np.diff(raw.offset))) == 0]
     assert (moves > -1e-6).all()
 
 

@@ -12,12 +12,13 @@ import pytest
 from giveway.core.errors import ConfigError, DatasetLayoutError, UnknownNameError, UsageError
 from giveway.core.predictions import OutputKind, Probability
 from giveway.experiments import ProcessExecutor, SerialExecutor, Store, collect, run
+from giveway.experiments.specs import values_of
 from giveway.gaps.cells import cells_of
 from giveway.gaps.compare import compare_models
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import PRESETS, cognitive_models, preset
 from giveway.gaps.sources import Source
-from giveway.gaps.spec import read_spec, spec_from
+from giveway.gaps.spec import spec_from
 from giveway.predictors import PREDICTORS
 from giveway.predictors.protocol import PredictorInfo
 
@@ -241,12 +242,12 @@ def test_a_specification_is_read_from_toml(tmp_path):
         'datasets = ["lgap"]\nt0 = ["constant"]\nmodels = ["LR_1D"]\n[splits]\nrandom = 3\n'
         "[switches]\nhorizon_cap = 12.0\n"
     )
-    spec = read_spec(path)
+    spec = spec_from(values_of(path), where=str(path))
     assert spec.splits == {"random": 3}
     assert spec.rules().horizon_cap == 12.0
     path.write_text("datasets = [")
     with pytest.raises(ConfigError, match="as TOML"):
-        read_spec(path)
+        spec_from(values_of(path), where=str(path))
 
 
 def test_the_cognitive_models_stand_in_the_order_of_the_published_tables():

@@ -380,6 +380,35 @@ def test_the_site_shows_every_test_and_replays_of_failures(capsys, store, tmp_pa
     assert "30 cells" in (folder / "cells.html").read_text()
 
 
+def test_a_dry_run_counts_the_tests_of_all_campaigns(capsys, tmp_path):
+    order = ["--set", 'planner=["idm","constant_speed"]', "--set", 'method=["idm","random_actions"]', "--campaigns", 2]
+    found = document(capsys, "generate", "run", *order, "-n", 10, "--dry-run", "--out", tmp_path / "S")
+    assert found["tests"] == 80
+
+
+def test_recordings_are_refused_where_nothing_is_compared_with_them(capsys, store):
+    code, _, err = call(capsys, "generate", "table", store, "failures", "--realism")
+    assert code == 2
+    assert "--realism" in err
+
+
+def test_no_warm_steps_replace_those_of_a_file(capsys, tmp_path):
+    fields = ['planner = "idm"', 'actions = "steering"', "env_steps = 40", "[learning]", "warm_steps = 99"]
+    (tmp_path / "T.toml").write_text("\n".join(fields))
+    order = ["generate", "train", tmp_path / "T.toml", *SMALL, "--out", tmp_path / "P"]
+    code, _, err = call(capsys, *order)
+    assert code == 2
+    assert "the scripted car needs lateral actions" in err
+    assert document(capsys, *order, "--warm-steps", 0)["steps"] >= 40
+
+
+def test_a_training_out_of_time_says_that_it_was_stopped(capsys, tmp_path):
+    order = ["generate", "train", "--planner", "idm", "--ticks", 40, "--env-steps", 480, "--round-steps", 240, *SMALL]
+    code, out, _ = call(capsys, *order, "--out", tmp_path / "P", "--max-hours", 0, "--json")
+    assert (code, json.loads(out)["ok"]) == (130, False)
+    assert document(capsys, *order, "--out", tmp_path / "P")["steps"] == 480
+
+
 def test_a_planner_that_freezes_is_found_in_longer_tests(capsys, tmp_path, monkeypatch):
     """25 s at standstill with a free road do not fit into the 15 s of ordinary tests."""
     monkeypatch.syspath_prepend(__file__.rsplit("/", 1)[0])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.core.kinematics import Bicycle, Controls, Limits, VehicleState
 from giveway.sim.free_motion import MotionBounds, curvature_of, drive_free, steer_for
+from references.kinematics import Bicycle, Controls, Limits, VehicleState
 
 LENGTH = 4.5
 LOOSE = MotionBounds(

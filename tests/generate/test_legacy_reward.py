@@ -11,10 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from giveway.generate.environment.arrays import LegacyWeights
-from giveway.generate.environment.legacy import Stage, encloses, enclosure, legacy_reward, stage_of
+from giveway.generate.environment.legacy import Stage, enclosure, legacy_reward, stage_of
 
 WEIGHTS = LegacyWeights()
 EGO = np.zeros(2)
+
+
+def encloses(cars, ego):
+    return bool(enclosure(np.ascontiguousarray(cars), ego, np.empty(len(cars), dtype=np.int64))[0])
 
 
 def stage(cars, before=None, ego=EGO):

@@ -47,7 +47,7 @@ def whole(tmp_path_factory) -> Path:
 def test_a_training_is_rounds_with_policies_and_a_record_of_its_start(whole: Path) -> None:
     results = gw.Results.open(whole)
     assert results.kind == "training"
-    assert results.frame(metric="mean_return")["env_steps"].to_list() == [200, 400, 600]
+    assert sorted(results.frame(metric="mean_return")["env_steps"]) == [200, 400, 600], "rows are in the order of keys"
     assert (results.status.done, results.status.missing) == (3, 0)
     assert results.runs[0]["experiment"] == "training"
     assert results.runs[0]["spec"]["learning"]["hidden"] == [8, 8]

@@ -275,7 +275,7 @@ def clips(folder: Path) -> Generator[Subject]:
     from giveway.serve.web.app import create_app
     from giveway.serve.web.rater_api import Drawings
     from giveway.study.workspace import open_study
-    from giveway.testing.studies import synthetic_study
+    from support.studies import synthetic_study
 
     root = synthetic_study(folder / "study", num_clips=4)
 
@@ -308,7 +308,7 @@ def study_database(folder: Path) -> Generator[Subject]:
     from giveway.study.export import check_answers, long_answers, rater_table
     from giveway.study.rehearsal import answer_all, enroll
     from giveway.study.workspace import declared_fingerprint, open_study
-    from giveway.testing.studies import synthetic_study
+    from support.studies import synthetic_study
 
     root = synthetic_study(folder / "study", num_clips=4)
     study = open_study(root)

@@ -53,10 +53,7 @@ WRITERS = {
     "predictors/commotions/fitting/journal.py": "cuts off half a line",
     "experiments/artifacts.py": "flushes and locks",
 }
-TESTING = {
-    "testing/servers.py": "log of a server",
-}
-ALLOWED = READER | RECORDINGS | RESOURCES | OWN_CODE | MACHINE | WRITERS | TESTING
+ALLOWED = READER | RECORDINGS | RESOURCES | OWN_CODE | MACHINE | WRITERS
 
 METHODS = {"read_text", "read_bytes", "read_parquet", "scan_parquet", "read_csv", "scan_csv", "read_json"}
 FUNCTIONS = {"open", "safe_open", "load_file"}

@@ -28,7 +28,6 @@ UNIX_NAMES = {
     ("signal", "SIGALRM"),
 }
 ALLOWED = {
-    ("testing/postgres.py", "import pwd"),  # a server for tests, Unix sockets only; not at import
     ("experiments/provenance.py", "/proc/cpuinfo"),  # falls back to the name of the architecture
 }
 PACKAGES = [

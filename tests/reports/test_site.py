@@ -30,7 +30,7 @@ from giveway.reports.results import Results
 from giveway.reports.section import SECTIONS, Section
 from giveway.reports.table import Table, entry, table_of
 from giveway.reports.writing import first_page, write_site
-from giveway.testing.stores import invented_store
+from support.stores import invented_store
 
 
 class Links(HTMLParser):

@@ -8,13 +8,13 @@ import pytest
 from giveway.core.case import Car, Role, Start
 from giveway.core.errors import DataError, PredictionError
 from giveway.core.histories import constant_velocity_states
-from giveway.core.kinematics import FEASIBLE, Bicycle, Controls, VehicleState
 from giveway.core.predictions import Trajectories
 from giveway.predictors.acceptance import accept
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.prepare import prepare, resample, with_drivers
 from giveway.sim.simulation import ORIGIN_M, Simulation
 from giveway.testing.drive_scenes import DrivenCar, crossing_case, crossing_scene, scene_of
+from references.kinematics import FEASIBLE, Bicycle, Controls, VehicleState
 
 
 def straight(inputs):

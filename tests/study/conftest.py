@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from giveway.study.workspace import Study, open_study
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 
 @pytest.fixture(scope="session")

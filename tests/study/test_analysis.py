@@ -19,7 +19,7 @@ from giveway.study.power import simulate_power
 from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.report import text_report
 from giveway.study.workspace import Study, open_study
-from giveway.testing.studies import published_study, synthetic_study
+from support.studies import published_study, synthetic_study
 
 
 def careful(rng: np.random.Generator, recorded: float = 4.2, generated: float = 3.2):

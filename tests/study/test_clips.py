@@ -18,7 +18,7 @@ from giveway.study.manifest import read_manifest
 from giveway.study.sources import find_sources
 from giveway.study.windows import Window, find_windows
 from giveway.testing import worlds
-from giveway.testing.studies import synthetic_study, world_source
+from support.studies import synthetic_study, world_source
 
 STYLE = ClipStyle(duration_s=4.0, rate_hz=10.0)
 
@@ -236,12 +236,12 @@ def test_window_of_a_log_is_placed_around_the_nearest_approach() -> None:
 
 def test_video_shows_what_the_canvas_shows_and_names_nothing(tmp_path: Path) -> None:
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    from giveway.study.video import COLORS, SIDE_PX, video_frame, write_video
+    from giveway.study.video import COLORS, FRAME_RATE_HZ, SIDE_PX, _Frames, write_video
 
     style = ClipStyle(duration_s=1.0, span_m=40)
     scene = worlds.crossing(duration_s=6.0)
     document = clip_document(cut(scene, Window(start=5, stop=16, ego=1, rated=0, nearest_m=1.0), style), style)
-    image = np.asarray(video_frame(document, 0.4))
+    image = np.asarray(_Frames(document).image(round(0.4 * FRAME_RATE_HZ)))
     assert image.shape == (SIDE_PX, SIDE_PX, 3)
     ego = tuple(int(COLORS["ego"][i : i + 2], 16) for i in (1, 3, 5))
     assert tuple(image[SIDE_PX // 2, SIDE_PX // 2]) == ego

@@ -17,7 +17,7 @@ from giveway.study.secrets import KEY_VARIABLE, load_key
 from giveway.study.templates import published_plan
 from giveway.study.texts import bundled_texts, load_texts, placeholders
 from giveway.study.workspace import declared_fingerprint, open_study
-from giveway.testing.studies import published_study, synthetic_study
+from support.studies import published_study, synthetic_study
 
 
 def test_default_options_are_the_published_ones() -> None:

@@ -27,7 +27,7 @@ from giveway.study.rehearsal import enroll, rehearse
 from giveway.study.simulated import is_marked, mark_simulated
 from giveway.study.tables import answers
 from giveway.study.workspace import open_study
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ from giveway.study.participation import (
 from giveway.study.rehearsal import answer_all, enroll
 from giveway.study.tables import answers, assignments, external_ids, meta, metadata, raters
 from giveway.study.workspace import Study, open_study, set_study_state, study_state
-from giveway.testing.postgres import PostgresUnavailableError, temporary_postgres
+from support.postgres import PostgresUnavailableError, temporary_postgres
 
 
 @pytest.fixture(scope="module")

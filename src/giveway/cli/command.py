@@ -146,14 +146,19 @@ class Call:
         """
         state, runs = results.status, results.runs
         cells = {name: getattr(state, name) for name in ("total", "done", "failed", "missing")}
-        cells.update(runs[-1].get("counts", {}) if runs else {})
+        counts = runs[-1].get("counts", {}) if runs else {}
+        cells.update(counts)
+        asked = runs[-1]["plan"] if runs else ""
+        planned = {key for plan in results.store.plans() if plan.name == asked for key in plan.keys}
+        stopped = bool(counts.get("stopped")) and cells["missing"] > 0
         counted = {"computed": "done", "were there": "skipped", "failed": "failed", "missing": "missing"}
         line = ", ".join(f"{cells[name]} {word}" for word, name in counted.items() if name in cells)
         shown = {} if table is None else {"table": table_rows(table)}
         return Done(
             result={"store": results.place, "cells": cells, **shown, **more},
-            text=[table or "", f"cells: {line}", *texts],
-            failures=failed_cells(state.failures) if cells["failed"] else (),
+            text=[table or "", f"cells: {line}", "stopped; start the same command again to go on" * stopped, *texts],
+            failures=failed_cells([f for f in state.failures if f.key in planned]),
+            stopped=stopped,
         )
 
     def table(self, made: Any, format: str, out: Path | None, **facts: Any) -> Done:
@@ -204,7 +209,7 @@ def command(
             if done is not None:
                 call.finish(done)
                 if not done.ok:
-                    raise typer.Exit(1)
+                    raise SystemExit(130) if done.stopped else typer.Exit(done.exit_code)
 
         own, hints = (
             list(inspect.signature(function).parameters.values())[1:],

@@ -94,9 +94,10 @@ def train(
         rules = TrainingRules(kind=predictor, stride=stride, options=options)
         made = train_on_scenes(scenes, out, rules, on_step=progress)
     if picture is not None:
-        from giveway.gaps.learning import learning_curve
+        from giveway.gaps.learning import learning_curves
 
-        learning_curve(made["loss"], made["validation_ade_m"], picture, title=f"{predictor}, {made['windows']} windows")
+        title = f"{predictor}, {made['windows']} windows"
+        learning_curves([made["loss"]], [made["validation_ade_m"]], picture, title=title)
     errors = [
         (predictor, made["ade_m"], made["fde_m"], made["min_ade_m"]),
         ("constant velocity", made["cv_ade_m"], made["cv_fde_m"], None),
@@ -167,9 +168,10 @@ def run(
 
 def _driven(call: Call, results: Any, metric: str) -> Done:
     """Leaderboard and failed cases of a run."""
-    from giveway.drive.section import leaderboard, summary_of
+    from giveway.drive.document import document_of
+    from giveway.drive.tables import leaderboard
 
-    document = summary_of(results.place, metric)
+    document = document_of(results.store, metric)
     watch = f"watch one: giveway drive replay {results.place}"
     return call.ran(results, watch, table=leaderboard(document), **document)
 

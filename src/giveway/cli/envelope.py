@@ -33,17 +33,24 @@ class Done:
         text: printed without ``--json``: a text, something with ``text()``, or several of these.
         failures: what failed; not empty means exit code 1.
         holds: False if a check did not hold; exit code 1.
+        stopped: whether it was stopped before its end, by Ctrl-C or ``--max-hours``; exit code 130.
     """
 
     result: Mapping[str, Any]
     text: Any = ""
     failures: Sequence[Mapping[str, Any]] = ()
     holds: bool = True
+    stopped: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether the exit code is 0."""
-        return self.holds and not self.failures
+        return self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """See ``giveway.cli.main.call``."""
+        return 130 if self.stopped else int(not self.holds or bool(self.failures))
 
 
 def print_done(done: Done, command: str, warnings: Sequence[str], *, as_json: bool) -> None:

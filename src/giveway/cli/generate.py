@@ -11,6 +11,7 @@ from giveway.cli.envelope import Done, failed_cells
 from giveway.cli.generate_bench import bench
 from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
+from giveway.core.errors import EmptySelectionError, UsageError
 
 if TYPE_CHECKING:
     from giveway.experiments import RunSummary
@@ -94,7 +95,7 @@ def train(
             round_steps=round_steps,
             prior=prior,
             seed=seed,
-            learning={"warm_steps": warm_steps} if warm_steps else None,
+            learning={"warm_steps": warm_steps} if warm_steps is not None else None,
         ),
         settings_from(settings, TrainingSpec.model_fields, parts),
     )
@@ -113,7 +114,9 @@ def train(
             "evaluation": dict(best.evaluation),
             "history": [one.report for one in made.rounds],
         },
+        stopped=made.stopped,
         text=[
+            f"{made.missing} rounds are missing; start the same command again to go on" if made.missing else "",
             f"{out}: best of {len(made.rounds)} rounds at {best.steps} steps; {found}",
             f"next: giveway generate run --policy {out} --planner {chosen.planner} --out failures",
         ],
@@ -176,7 +179,8 @@ def run(
     )
     chosen = validated(CampaignSpec, values, where="giveway generate run")
     if call.is_dry:
-        tests, world = chosen.budget * chosen.campaigns, planned_campaigns(chosen)[0][0].settings["world"]
+        planned = planned_campaigns(chosen)[0]
+        tests, world = len(planned) * chosen.budget, planned[0].settings["world"]
         disk = round(0.03 * tests, 1)
         return Done(
             result={"tests": tests, "simulated_s": tests * world["steps"] / 10, "disk_mb": disk, "world": world},
@@ -228,6 +232,7 @@ def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
             f"{cases} failures in {out}/cases; more about them: giveway generate table {out}",
         ],
         failures=failed_cells(summary.failures),
+        stopped=summary.stopped and summary.missing > 0,
     )
 
 
@@ -255,6 +260,8 @@ def table(
     """Print violation, fault and avoidability rates, and diversity."""
     from giveway.reports.results import Results
 
+    if name != "measures" and (realism or data):
+        raise UsageError("only measures are compared with recordings", where="--realism, --data", found=f"table {name}")
     choices = {"realism": realism, "recorded": data} if name == "measures" else {}
     return call.table(Results.open(store, kind="campaign").table(name, **choices), format, out)
 
@@ -269,7 +276,6 @@ def export(
     counting: Annotated[bool, "Only failures that are avoidable and at fault."] = False,
 ) -> Done:
     """Write failures as cases for drive and study, or as OpenSCENARIO."""
-    from giveway.core.errors import EmptySelectionError
     from giveway.generate.export.cases import write_failures
     from giveway.generate.export.openscenario import write_openscenario
     from giveway.generate.failures import stored_campaigns, stored_failures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from giveway.cli.command import Call
 from giveway.cli.envelope import Done, failed_cells
 from giveway.cli.options import Opt
-from giveway.cli.settings import settings_from
+from giveway.cli.settings import given, settings_from
 from giveway.cli.tables import listing
 from giveway.core.errors import UsageError
 
@@ -31,40 +31,45 @@ def bench(
     planner: Annotated[Sequence[str], "Planner under test; repeatable."] = ("idm", "lattice"),
     policy: Path | None = None,
     trainings: Annotated[Path | None, "Folder of trainings by name; missing ones are trained into it."] = None,
-    env_steps: Annotated[int, "Length of each training."] = 100_000,
-    train_seeds: Annotated[int, Opt("Trainings per learned method.", min=1, max=100)] = 1,
-    worlds: Annotated[int, "Worlds simulated together in trainings."] = 32,
+    env_steps: Annotated[int | None, "Length of each training; 100000 without it."] = None,
+    train_seeds: Annotated[int | None, Opt("Trainings per learned method; 1 without it.", min=1, max=100)] = None,
+    worlds: Annotated[int | None, "Worlds simulated together in trainings; 32 without it."] = None,
     settings: Annotated[Sequence[str], "Of trainings: learning.NAME=VALUE or weights.NAME=VALUE; repeatable."] = (),
     seeds: Annotated[
         int | None, Opt("Campaigns per method and planner; 10, or 5 with --sanity.", min=2, max=1000)
     ] = None,
     budget: Annotated[int, "Tests per campaign."] = 100,
     against: Annotated[str | None, "Method compared with all others; policy, or the first without it."] = None,
-    metric: Annotated[str, "Measure to compare."] = "avoidable_at_fault_rate",
+    metric: Annotated[str | None, "Measure to compare; avoidable_at_fault_rate without it."] = None,
 ) -> Done:
     """Compare methods over seeds, with effect sizes and tests."""
     from giveway.core.errors import UnknownNameError
-    from giveway.generate.bench import finished_campaigns
+    from giveway.generate.bench import HEADLINE, finished_campaigns
     from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.evaluation.methods import SANITY, methods_called
-    from giveway.generate.spec import CampaignSpec
+    from giveway.generate.spec import CampaignSpec, planner_name
 
+    order = given(env_steps=env_steps, seeds=train_seeds, worlds=worlds)
+    if sanity:
+        _refuse("with --sanity", method=method, trainings=trainings, metric=metric, against=against)
+    if trainings is None:
+        _refuse("without --trainings", env_steps=env_steps, train_seeds=train_seeds, worlds=worlds, set=settings)
+    metric = metric or HEADLINE
+    planners = list(dict.fromkeys(map(planner_name, planner)))
     if metric not in (known := all_measures([])):
         raise UnknownNameError("measure", metric, known, where="--metric")
     methods = methods_called(list(SANITY) if sanity else list(method) or None)
-    order = None
-    if trainings is not None and not sanity:
-        order = _order(trainings, env_steps, train_seeds, worlds, settings)
-    elif not sanity:
+    trained = None if trainings is None else _order(trainings, order, settings)
+    if trained is None and not sanity:
         methods = _without_trainings(call, methods, named=bool(method))
     first = _compared(against, methods)
     engine = call.engine(here=True)
     spec = CampaignSpec(
         method=tuple(m.name for m in methods),
-        planner=tuple(planner),
+        planner=tuple(planners),
         road=road,
         policy=policy,
-        policies={} if order is None else _trained(call, methods, planner, order, road, policy),
+        policies={} if trained is None else _trained(call, methods, planners, trained, road, policy),
         campaigns=seeds or (5 if sanity else 10),
         budget=budget,
         tracks=False,
@@ -74,7 +79,18 @@ def bench(
     return _bands(campaigns, failures) if sanity else _compared_methods(campaigns, first, metric, failures)
 
 
-def _order(folder: Path, env_steps: int, seeds: int, worlds: int, settings: Sequence[str]) -> MethodTrainings:
+def _refuse(why: str, **options: Any) -> None:
+    """Refuse options that would be ignored."""
+    for name, value in given(**options).items():
+        raise UsageError(
+            "the option has no effect here",
+            where=f"--{name.replace('_', '-')}",
+            found=f"{value} {why}",
+            hint="leave it out; --sanity compares fixed methods, and settings of trainings need --trainings DIR",
+        )
+
+
+def _order(folder: Path, order: Mapping[str, Any], settings: Sequence[str]) -> MethodTrainings:
     """How to train; whatever is wrong with it is said before the first training."""
     from giveway.generate.environment.arrays import RewardWeights
     from giveway.generate.evaluation.trainings import MethodTrainings
@@ -83,9 +99,7 @@ def _order(folder: Path, env_steps: int, seeds: int, worlds: int, settings: Sequ
     parts = settings_from(settings, (), {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields})
     return MethodTrainings(
         folder=folder,
-        env_steps=env_steps,
-        seeds=seeds,
-        worlds=worlds,
+        **order,
         learning=parts.get("learning", {}),
         weights=parts.get("weights", {}),
     )
@@ -134,8 +148,15 @@ def _trained(
         call.say(f"training {name}")
         return call.progress()
 
-    given = () if policy is None else (FULL,)
-    return train_methods(methods, planners, order, road=road, given=given, progress=progress)
+    return train_methods(
+        methods,
+        planners,
+        order,
+        road=road,
+        given=() if policy is None else (FULL,),
+        max_hours=call.values["max_hours"],
+        progress=progress,
+    )
 
 
 def _driven(call: Call, spec: CampaignSpec, out: Path, engine: Executor) -> RunSummary:

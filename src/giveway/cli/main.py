@@ -116,6 +116,8 @@ def call(args: list[str]) -> int:
         if code != 130:
             return code
         known = Stopped("stopped", where=where)
+    except SystemExit as ended:  # what was done has been printed
+        return int(ended.code or 0)
     except KeyboardInterrupt:
         known = Stopped("stopped", where=where)
     except Exception as error:

@@ -126,11 +126,6 @@ def overlaps(first: Boxes, second: Boxes) -> BoolArray:
     return separation(first, second) <= 0.0
 
 
-def penetration(first: Boxes, second: Boxes) -> FloatArray:
-    """Length of the shortest translation that parts them [m]; 0 where they are apart, NaN where either is absent."""
-    return np.maximum(-separation(first, second), 0.0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contacts:
     """Which agents overlap when; one entry per instant and pair, in ascending order.

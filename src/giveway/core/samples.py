@@ -18,9 +18,6 @@ from giveway.core.histories import Histories
 DISTANCES = ("D_C", "D_A", "D_1", "D_2", "D_3", "L_E", "L_T")
 """Order of the 1D description along the second axis of ``GapInputs.distance``."""
 
-ROLES = ("E", "T", "1", "2", "3", "4")
-"""All roles an agent can have; a sample set uses a prefix-ordered subset and always E and T first."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptanceBoundary:

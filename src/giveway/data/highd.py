@@ -18,8 +18,8 @@ from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS, check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
-from giveway.data.layout import first_line, no_recordings
-from giveway.data.levelx_files import peek, triples
+from giveway.data.layout import first_line
+from giveway.data.levelx_files import recordings_of, triples
 from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Column, Table, TableFormat, header_of, line_of
@@ -123,20 +123,7 @@ class HighD:
 
     def recordings(self, root: Path) -> Sequence[Recording]:
         """All triples in the root or its ``data`` folder."""
-        found = [
-            Recording(
-                dataset="highd",
-                id=number,
-                root=root,
-                files=paths,
-                location=next(iter(peek(paths.get("recording"), "locationId")), ""),
-            )
-            for number, paths in triples(root).items()
-            if "tracks" in paths and not first_line(paths["tracks"]).startswith("recordingId")
-        ]
-        if not found:
-            raise no_recordings(self.info, root)
-        return found
+        return recordings_of(self.info, root, foreign="recordingId")
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a recording."""

@@ -17,8 +17,8 @@ from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import check_motion, check_sizes
 from giveway.data.findings import Findings, relative_name
-from giveway.data.layout import first_line, no_recordings
-from giveway.data.levelx_files import RECORDING_META, TRACKS, TRACKS_META, peek, triples
+from giveway.data.layout import first_line
+from giveway.data.levelx_files import RECORDING_META, TRACKS, TRACKS_META, peek, recordings_of, triples
 from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.tables import Table, line_of
@@ -62,20 +62,7 @@ class LevelXDataset:
 
     def recordings(self, root: Path) -> Sequence[Recording]:
         """All complete triples in the root or its ``data`` folder."""
-        found = [
-            Recording(
-                dataset=self.info.name,
-                id=number,
-                root=root,
-                files=paths,
-                location=next(iter(peek(paths.get("recording"), "locationId")), ""),
-            )
-            for number, paths in triples(root).items()
-            if "tracks" in paths and not first_line(paths["tracks"]).startswith("frame,id")
-        ]
-        if not found:
-            raise no_recordings(self.info, root)
-        return found
+        return recordings_of(self.info, root, foreign="frame,id")
 
     def scenes(self, recording: Recording) -> Iterator[Scene]:
         """The one scene of a recording."""

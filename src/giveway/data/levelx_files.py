@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS
-from giveway.data.layout import files
+from giveway.data.layout import files, first_line, no_recordings
+from giveway.data.protocol import DatasetInfo, Recording
 from giveway.data.tables import Column, TableFormat, header_of
 
 PART_FILE = re.compile(r"(\d+)_(recordingMeta|tracksMeta|tracks)\.csv")
@@ -78,6 +80,28 @@ def triples(root: Path) -> dict[str, dict[str, Path]]:
         if found:
             return dict(sorted(found.items()))
     return {}
+
+
+def recordings_of(info: DatasetInfo, root: Path, *, foreign: str) -> Sequence[Recording]:
+    """All triples in the root or its ``data`` folder, without those whose tracks begin with a ``foreign`` header.
+
+    Raises:
+        DatasetLayoutError: there is none.
+    """
+    found = [
+        Recording(
+            dataset=info.name,
+            id=number,
+            root=root,
+            files=paths,
+            location=next(iter(peek(paths.get("recording"), "locationId")), ""),
+        )
+        for number, paths in triples(root).items()
+        if "tracks" in paths and not first_line(paths["tracks"]).startswith(foreign)
+    ]
+    if not found:
+        raise no_recordings(info, root)
+    return found
 
 
 def peek(path: Path | None, column: str, *, separator: str = ",") -> list[str]:

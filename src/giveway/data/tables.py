@@ -16,7 +16,7 @@ from typing import Literal, cast
 import numpy as np
 import polars as pl
 
-from giveway.core.arrays import FloatArray, IntArray, StrArray
+from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import DataError
 from giveway.data.cells import report_bad_cells
 from giveway.data.findings import Findings
@@ -115,10 +115,6 @@ class Table:
     def text(self, name: str) -> pl.Series:
         """(rows,) text column."""
         return self.frame.get_column(name)
-
-    def strings(self, name: str) -> StrArray:
-        """(rows,) text column as an array; for short tables."""
-        return np.array(self.frame.get_column(name).to_list(), dtype=np.str_)
 
 
 def header_of(text: str) -> tuple[str, ...]:

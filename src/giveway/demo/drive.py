@@ -7,10 +7,10 @@ from typing import Any
 
 from giveway.core.log import DriveLog
 from giveway.demo.chapter import Chapter, Section
+from giveway.drive.document import document_of
 from giveway.drive.replay import write_replay_page
 from giveway.drive.roads import road_of
 from giveway.drive.run import run_drive
-from giveway.drive.section import summary_of
 
 PREDICTORS = ("echo", "constant_velocity", "oracle")
 SHOWN_CASES = ("merge-00", "roundabout-00", "junction-00")
@@ -20,7 +20,7 @@ COLUMNS = ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score")
 def _run(root: Path, seed: int) -> tuple[Section, ...]:
     folder = root / "drive" / "results"
     results = run_drive(out=folder, predictors=PREDICTORS, seed=seed)
-    document: dict[str, Any] = summary_of(results.store)
+    document: dict[str, Any] = document_of(results.store)
     rows = [("predictor", *COLUMNS)]
     rows += [
         (row["name"], *(_number(row[column]) for column in COLUMNS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from giveway.drive.summary import Scored, as_json, compare, open_against_closed_
 from giveway.experiments import Store
 from giveway.experiments.store import STORE_FILE
 from giveway.metrics.challenge import ChallengeRules, challenge_terms, rules_called
+from giveway.reports.browsing import finite
 from giveway.sim.legacy_logs import challenge_inputs_of_legacy, read_legacy_run
 from giveway.sim.log_files import read_log
 
@@ -115,17 +115,6 @@ def score(row: DriveRow, rules: ChallengeRules, *, seed: int | None = None) -> S
     """Means and intervals of a row; random streams are named after the predictor, so that a new title moves nothing."""
     chosen = row.identity.seed if seed is None else seed
     return summarize(row.identity.predictor, row.terms_under(rules.name), rules, more=row.measured(), seed=chosen)
-
-
-def finite(value: Any) -> Any:
-    """The same in JSON's types; NaN and infinities become null."""
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    if isinstance(value, Mapping):
-        return {str(k): finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
-    return value
 
 
 def _reference(row: DriveRow, rules: ChallengeRules, seed: int) -> Scored:

@@ -213,6 +213,7 @@ class _Run:
                 self._tell(outcome, done, len(failures) - len(self.kept_failures))
                 if max_hours is not None and time.monotonic() - self.began > 3600 * max_hours:
                     self.control.drain()
+        wall_s = time.monotonic() - self.began
         summary = RunSummary(
             total=len(self.cells),
             skipped=self.num_skipped,
@@ -221,8 +222,8 @@ class _Run:
             missing=len(self.cells) - self.num_skipped - done - len(failures),
             damaged=self.damaged,
             failures=tuple(failures.values()),
-            stopped=self.control.draining,
-            wall_s=time.monotonic() - self.began,
+            stopped=self.control.draining or (max_hours is not None and wall_s > 3600 * max_hours),
+            wall_s=wall_s,
         )
         self._end(summary)
         return summary

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.core.errors import EmptySelectionError, MissingDependencyError
+from giveway.core.errors import EmptySelectionError
 from giveway.core.files import write_atomically
+from giveway.reports.drawing import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#8a9097"
-
-
-def learning_curve(
-    loss: Sequence[float], validation_ade_m: Sequence[float | None], path: Path, *, title: str = ""
-) -> None:
-    """Draw training loss and validation error of one training; see :func:`learning_curves`."""
-    learning_curves([loss], [validation_ade_m], path, title=title)
 
 
 def learning_curves(
@@ -41,7 +35,7 @@ def learning_curves(
     """
     if not any(loss):
         raise EmptySelectionError("no epoch to draw", where=path, hint="train for at least one epoch")
-    figure = _figure()
+    figure = new_figure(5.5, 4.2)
     axes: Any = figure.add_subplot()
     faint = 1.0 if len(loss) == 1 else 0.4
     for values in loss:
@@ -57,11 +51,6 @@ def learning_curves(
         second.set_ylim(bottom=0)
     axes.set_title(title)
     _save(figure, path)
-
-
-def calibration_plot(accepted: BoolArray, p: FloatArray, path: Path, *, num_bins: int = 10, title: str = "") -> None:
-    """Write :func:`calibration_figure` as PNG, SVG or PDF."""
-    _save(calibration_figure(accepted, p, num_bins=num_bins, title=title), path)
 
 
 def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10, title: str = "") -> Figure:
@@ -84,7 +73,7 @@ def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10
     mean_p = np.bincount(which, weights=p, minlength=num_bins)[filled] / count[filled]
     share = np.bincount(which, weights=accepted.astype(np.float64), minlength=num_bins)[filled] / count[filled]
     error = np.sqrt(share * (1 - share) / count[filled])
-    figure = _figure()
+    figure = new_figure(5.5, 4.2)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     top.plot([0, 1], [0, 1], color=GREY, linewidth=1)
     top.errorbar(mean_p, share, yerr=error, color=BLUE, marker="o", linestyle="none", capsize=2)
@@ -95,14 +84,6 @@ def calibration_figure(accepted: BoolArray, p: FloatArray, *, num_bins: int = 10
     bottom.set_xlabel("predicted probability of acceptance")
     bottom.set_ylabel("samples")
     return figure
-
-
-def _figure() -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
-    return Figure(figsize=(5.5, 4.2), layout="constrained")
 
 
 def _save(figure: Figure, path: Path) -> None:

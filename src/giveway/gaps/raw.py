@@ -57,11 +57,6 @@ class RawGaps:
         """N."""
         return len(self.offset) - 1
 
-    @property
-    def sample_of_row(self) -> IntArray:
-        """(K,) which sample a row belongs to."""
-        return np.repeat(np.arange(self.num_samples), np.diff(self.offset))
-
     def per_row(self, name: str) -> FloatArray:
         """A constant repeated for every row of its sample, (K,)."""
         if self.num_samples == 0:

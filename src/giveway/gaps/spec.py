@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.extras import require
 from giveway.core.predictions import OutputKind
-from giveway.experiments.specs import config_error, values_of
+from giveway.experiments.specs import config_error
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.profile import Profile, profile_named
@@ -137,15 +136,6 @@ def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
         error.where = error.where or where
         raise
     return spec
-
-
-def read_spec(path: Path) -> RunSpec:
-    """Read a specification from TOML.
-
-    Raises:
-        ConfigError: if the file cannot be read or is not TOML; see also :func:`spec_from`.
-    """
-    return spec_from(values_of(path), where=str(path))
 
 
 def _check_names(spec: RunSpec) -> None:

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from giveway.core.checked import sha256_of_file
 from giveway.core.errors import UsageError
 from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
 from giveway.generate.campaign import GENERATION, Campaign, Test, run_campaign
@@ -26,6 +25,7 @@ from giveway.generate.perturbation.adaptive import Filed
 from giveway.generate.policies import check_world, settings_for, shipped_file
 from giveway.generate.search import SEARCHES
 from giveway.generate.spec import CampaignSpec
+from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
 from giveway.generate.worlds import WorldSettings
 
 KIND = "campaign"
@@ -58,23 +58,30 @@ class PlannedCampaign:
         params: in tables.
         settings: of the worlds and the search.
         data: digest of the map and the prior, if they are files.
+        versions: of tests and of the planner.
     """
 
     params: Mapping[str, Any]
     settings: Mapping[str, Any]
     data: str
+    versions: Mapping[str, int | str]
 
     def cell(self, number: int) -> Cell:
         """The cell of one test."""
         params = {**self.params, "test": number}
         return Cell(
-            kind=KIND, params=params, settings=self.settings, data=self.data, versions=VERSIONS, chain=self.identity
+            kind=KIND,
+            params=params,
+            settings=self.settings,
+            data=self.data,
+            versions=self.versions,
+            chain=self.identity,
         )
 
     @property
     def identity(self) -> str:
         """Digest; equal to that of the campaign in a store."""
-        return campaign_identity({**asdict(self), "versions": VERSIONS})
+        return campaign_identity(asdict(self))
 
 
 def campaign_identity(facts: Mapping[str, Any]) -> str:
@@ -83,8 +90,8 @@ def campaign_identity(facts: Mapping[str, Any]) -> str:
     return content_key({**{name: facts[name] for name in ("settings", "data", "versions")}, "params": params})
 
 
-def planned_campaigns(spec: CampaignSpec) -> tuple[tuple[PlannedCampaign, ...], dict[Path, str]]:
-    """The campaigns of a specification, and the fingerprints of the policies that they use.
+def planned_campaigns(spec: CampaignSpec) -> tuple[tuple[PlannedCampaign, ...], dict[Path, str], dict[str, str]]:
+    """The campaigns of a specification, fingerprints of the policies that they use, and paths of files of the worlds.
 
     Raises:
         UnknownNameError: a road, planner, search, driver or method that is not registered.
@@ -93,21 +100,23 @@ def planned_campaigns(spec: CampaignSpec) -> tuple[tuple[PlannedCampaign, ...], 
     SEARCHES.get(spec.search)
     opened: dict[Path, Policy] = {}
     found: list[PlannedCampaign] = []
+    files: dict[str, str] = {}
     given = Method(name="", title="", driver=spec.driver, search=spec.search, perturb=spec.perturb)
     methods = methods_called(list(spec.method)) if spec.method else [given]
     for method, planner in itertools.product(methods, spec.planner):
-        files = _policy_files(spec, method, planner) if method.is_trained else ()
-        opened |= {path: load_policy(path) for path in files if path not in opened}
-        policies = [opened[path] for path in files]
+        trained = _policy_files(spec, method, planner) if method.is_trained else ()
+        opened |= {path: load_policy(path) for path in trained if path not in opened}
+        policies = [opened[path] for path in trained]
         if not method.is_trained:
             baseline(method.driver)
         world = _world(spec, method, planner, policies)
         for policy in policies or [None]:
             check_world(world, policy)
+        files |= world_files(world)
         for n in range(spec.campaigns):
             policy = policies[n % len(policies)] if policies else None
             found.append(_planned(spec, method, world, policy, spec.seed + n))
-    return tuple(found), {path: policy.fingerprint for path, policy in opened.items()}
+    return tuple(found), {path: policy.fingerprint for path, policy in opened.items()}, files
 
 
 class CampaignExperiment:
@@ -117,11 +126,14 @@ class CampaignExperiment:
     Spec = CampaignSpec
 
     def resolve(self, spec: CampaignSpec, roots: Mapping[str, Path | str], artifacts: Artifacts) -> Inputs:
-        """See :func:`planned_campaigns`; workers are told where the policies are."""
-        campaigns, policies = planned_campaigns(spec)
+        """See :func:`planned_campaigns`; workers are told where policies and files are."""
+        campaigns, policies, files = planned_campaigns(spec)
         return Inputs(
             fingerprints={str(path): digest for path, digest in policies.items()},
-            machine={"policies": {digest: str(path.resolve()) for path, digest in policies.items()}},
+            machine={
+                "policies": {digest: str(path.resolve()) for path, digest in policies.items()},
+                "files": files,
+            },
             found=campaigns,
         )
 
@@ -135,9 +147,10 @@ class CampaignExperiment:
 
         Raises:
             UsageError: the policy on this machine is another one.
+            DataError: the map or the prior is another one.
         """
         params, settings = batch[0].params, batch[0].settings
-        world = settings_from(settings["world"])
+        world = world_of_cell(batch[0], context.machine)
         campaign = Campaign(
             search=params["search"],
             perturb=params["perturb"],
@@ -188,11 +201,13 @@ def _world(spec: CampaignSpec, method: Method, planner: str, policies: Sequence[
 def _planned(
     spec: CampaignSpec, method: Method, world: WorldSettings, policy: Policy | None, seed: int
 ) -> PlannedCampaign:
+    version, parameters = planner_facts(world.ego)
+    facts = world_facts(world)
     learns = Campaign(search=method.search, perturb=method.perturb).learns
     return PlannedCampaign(
         params={
             **({"method": method.name} if method.name else {}),
-            "road": world.road,
+            "road": facts["road"],
             "planner": world.ego,
             "driver": method.driver,
             "search": method.search,
@@ -200,19 +215,15 @@ def _planned(
             "seed": seed,
         },
         settings={
-            "world": world.as_dict(),
+            "world": facts,
+            "planner_parameters": parameters,
             "policy": "" if policy is None else policy.fingerprint,
             "tracks": spec.tracks,
             **({"generation": GENERATION} if learns else {}),
         },
         data=files_digest(world),
+        versions={**VERSIONS, "planner_version": version},
     )
-
-
-def files_digest(world: WorldSettings) -> str:
-    """Digest of the files that worlds are made from; empty for a road and a prior of the package."""
-    files = [path for path in (Path(world.road), world.prior) if path is not None and path.is_file()]
-    return content_key([sha256_of_file(path) for path in files]) if files else ""
 
 
 def _driver(name: str, fingerprint: str, places: Mapping[str, str]) -> CarDriver:
@@ -223,16 +234,6 @@ def _driver(name: str, fingerprint: str, places: Mapping[str, str]) -> CarDriver
     if policy.fingerprint != fingerprint:
         raise UsageError("the policy on this machine is another one", where=path)
     return PolicyDriver(policy)
-
-
-def settings_from(world: Mapping[str, Any]) -> WorldSettings:
-    """World settings from the plain values of a cell."""
-    default = WorldSettings()
-    values: dict[str, Any] = dict(world)
-    values["weights"] = type(default.weights)(**world["weights"])
-    values["legacy"] = type(default.legacy)(**world["legacy"])
-    values["prior"] = None if world["prior"] is None else Path(world["prior"])
-    return WorldSettings(**values)
 
 
 def result_cell(test: Test, *, tracks: bool) -> CellResult:

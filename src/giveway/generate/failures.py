@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from giveway.generate.evaluation.results import TestResult, result_from
 from giveway.generate.experiment import KIND, campaign_identity, planned_campaigns
 from giveway.generate.export.cases import Failure, failure_id, write_failures
 from giveway.generate.export.frames import tracks_of
-from giveway.generate.roads import make_road
 from giveway.generate.spec import CampaignSpec
+from giveway.generate.world_files import stored_road
 
 CASES = "cases"
 """Folder of the exported failures inside a store."""
@@ -31,6 +31,7 @@ class StoredCampaign:
         results: its tests, in order.
         keys: their cells.
         identity: digest of everything that may change its tests.
+        data: digest of its map and prior, if they are files.
         label: for tables; no other campaign of the store has it.
     """
 
@@ -38,6 +39,7 @@ class StoredCampaign:
     results: tuple[TestResult, ...]
     keys: tuple[str, ...]
     identity: str
+    data: str
     label: str
 
     @property
@@ -75,6 +77,7 @@ def stored_campaigns(out: Path) -> list[StoredCampaign]:
                 results=tuple(result for result, _ in entries),
                 keys=tuple(key for _, key in entries),
                 identity=identity,
+                data=facts[identity]["data"],
                 label=label,
             )
         )
@@ -93,13 +96,7 @@ def campaigns_of(spec: CampaignSpec, out: Path) -> list[StoredCampaign]:
 
 def _within(campaign: StoredCampaign, budget: int) -> StoredCampaign:
     kept = [(r, k) for r, k in zip(campaign.results, campaign.keys, strict=True) if r.number < budget]
-    return StoredCampaign(
-        params=campaign.params,
-        results=tuple(result for result, _ in kept),
-        keys=tuple(key for _, key in kept),
-        identity=campaign.identity,
-        label=campaign.label,
-    )
+    return replace(campaign, results=tuple(result for result, _ in kept), keys=tuple(key for _, key in kept))
 
 
 def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = False) -> Iterator[Failure]:
@@ -107,7 +104,8 @@ def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = F
 
     Campaigns that keep no tracks have none.
     """
-    store, road = Store(out), make_road(str(campaign.params["road"]))
+    store = Store(out)
+    road = stored_road(store, str(campaign.params["road"]), campaign.data)
     lanes = road.map()
     pairs = [(r, k) for r, k in zip(campaign.results, campaign.keys, strict=True) if r.failed or everything]
     for result, key in sorted(pairs, key=lambda pair: (not pair[0].counts, pair[0].number)):

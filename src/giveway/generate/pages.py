@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from giveway.core.files import write_text
 from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.generate.export.cases import EGO, Failure
-from giveway.generate.failures import stored_failures
 from giveway.generate.summary import CampaignSummary, Reference
 from giveway.reports.charts import SERIES, stacked_bars
-from giveway.reports.content import Block, Chart, Page, Paragraph, Replay, origin_blocks
+from giveway.reports.content import Block, Chart, Paragraph, Replay, origin_blocks
 from giveway.reports.player.document import Event, replay_document
-from giveway.reports.rendering import single_page
 from giveway.reports.table import Entry, Table, entry, table_of
 
 HEADLINE = "avoidable_at_fault_rate"
@@ -172,29 +167,6 @@ def failure_block(failure: Failure, file: str) -> Replay:
         options=(("frame", "ego"),),
         caption=verdict_of(failure),
     )
-
-
-def write_report(
-    path: Path, store: Path, summaries: Sequence[CampaignSummary], reference: Reference | None, *, limit: int = 12
-) -> int:
-    """Write one HTML file with the numbers of all campaigns and replays of failures.
-
-    Args:
-        path: ``.html`` file.
-        store: result store of the campaigns.
-        summaries: numbers.
-        reference: recorded motion they were compared with.
-        limit: replays per campaign; failures that count come first.
-
-    Returns:
-        Number of replays shown.
-    """
-    failures = [f for s in summaries for f in islice(stored_failures(store, s.campaign), limit)]
-    replays = [failure_block(failure, f"replay-{n}") for n, failure in enumerate(failures)]
-    shown = Paragraph(text=f"{len(replays)} replays. {WATCH}" if replays else "No failures.")
-    blocks = (*generated_blocks(pages_document(summaries, reference)), shown, *replays)
-    write_text(path, single_page(Page(title="Generated traffic", blocks=blocks)))
-    return len(replays)
 
 
 def verdict_of(failure: Failure) -> str:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from giveway.core.errors import UsageError
-from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.learning.policy import Policy
 from giveway.generate.learning.rounds import POLICY_FILE
 from giveway.generate.worlds import Worlds, WorldSettings
 
@@ -24,11 +24,6 @@ def shipped_file(ego: str) -> Path:
     if not path.is_file():
         raise UsageError("this installation has no trained policy", where=path, hint="giveway generate train --out P")
     return path
-
-
-def open_policy(path: Path | None, *, ego: str) -> Policy:
-    """A policy file or training folder; the shipped one for a planner if None."""
-    return load_policy(shipped_file(ego) if path is None else path)
 
 
 def world_name(settings: WorldSettings) -> str:

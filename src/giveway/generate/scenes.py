@@ -161,14 +161,6 @@ class SceneSpace:
         if (s < 0).any() or (s > self.tables.length[ways]).any():
             raise UsageError("a scene places a car beyond the ends of its way", where=scenes.road)
 
-    def normalized(self, scenes: Scenes) -> FloatArray:
-        """(N, P) the parameters of scenes, each in [0, 1]; for measures of diversity."""
-        ways, s, d, speed = gathered(scenes)
-        share = s / self.tables.length[ways]
-        parts = [ways / max(len(self.tables.first) - 1, 1), share, 0.5 + d / (4.0 * MAX_OFFSET_M)]
-        parts += [speed / (1.5 * self.tables.limit)]
-        return np.clip(np.concatenate(parts, axis=1), 0.0, 1.0)
-
     def _speed_at(self, lane: IntArray, s: FloatArray) -> FloatArray:
         t = self.tables
         rows = t.first[lane] + np.minimum((s / t.step[lane]).astype(np.int64), t.num_rows[lane] - 1)

@@ -13,6 +13,7 @@ from giveway.core.errors import EmptySelectionError, StoreError, UsageError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
+from giveway.experiments import Store
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.export.frames import tracks_of
@@ -28,8 +29,8 @@ from giveway.generate.pages import (
     generated_facts,
     pages_document,
 )
-from giveway.generate.roads import make_road
 from giveway.generate.summary import CampaignSummary, recorded_reference, summarize
+from giveway.generate.world_files import stored_road
 from giveway.reports.browsing import KEY_DIGITS
 from giveway.reports.cells import Overview
 from giveway.reports.content import Page, PageLimits, Paragraph
@@ -241,13 +242,13 @@ def _test(results: Results, key: str) -> Failure:
     if frame is None:
         raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
     result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
-    tracks = tracks_of(frame)
-    return Failure(id=f"test {result.number}", result=result, tracks=tracks, road=_road(road), site=road)
+    lanes = _road(results.place, road, record["cell"]["data"])
+    return Failure(id=f"test {result.number}", result=result, tracks=tracks_of(frame), road=lanes, site=road)
 
 
 @lru_cache(maxsize=4)
-def _road(name: str) -> LaneMap:
-    return make_road(name).map()
+def _road(place: Path, name: str, data: str) -> LaneMap:
+    return stored_road(Store(place), name, data).map()
 
 
 def _formatted(number: float, form: str) -> Entry:

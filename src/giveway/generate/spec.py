@@ -10,13 +10,28 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from giveway.generate.evaluation.methods import SCORE
 
+ALIASES = {"default": "lattice"}
+"""Other names of planners; one planner has one key."""
+
+
+def planner_name(name: Any) -> Any:
+    """The name of a planner in keys and tables."""
+    return ALIASES.get(name, name) if isinstance(name, str) else name
+
 
 def _several(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
+def _planners(value: Any) -> Any:
+    several = _several(value)
+    return tuple(dict.fromkeys(map(planner_name, several))) if isinstance(several, list | tuple) else several
+
+
 Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """One name or several."""
+Planners = Annotated[tuple[str, ...], BeforeValidator(_planners)]
+"""One planner or several, each once."""
 
 
 class CampaignSpec(BaseModel):
@@ -44,7 +59,7 @@ class CampaignSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    planner: Names = Field(default=("lattice",), min_length=1)
+    planner: Planners = Field(default=("lattice",), min_length=1)
     road: str = "straight"
     budget: int = Field(default=400, ge=1, le=1_000_000)
     method: Names = ()
@@ -81,13 +96,13 @@ class TrainingSpec(BaseModel):
         weights: weights of the reward that differ from their defaults.
         prior: file that says how people drive; the shipped one if None.
         score: measure of the evaluation by which the best policy is picked; the mean return if empty.
-        method: method of a comparison that the training belongs to; noted in the policy.
+        method: name of the training in a comparison; noted in the policy.
         seed: root of all random streams.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    planner: str = "lattice"
+    planner: Annotated[str, BeforeValidator(planner_name)] = "lattice"
     road: str = "straight"
     cars: int = 3
     traffic: int = 0

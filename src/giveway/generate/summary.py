@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -121,19 +120,3 @@ def generated_values(out: Path, campaign: StoredCampaign) -> dict[str, FloatArra
             yield motion_values(test.tracks, np.char.startswith(test.tracks.ids, "car"))
 
     return joined(parts())
-
-
-def as_document(summaries: Sequence[CampaignSummary], reference: Reference | None) -> dict[str, Any]:
-    """Plain values, for ``--json``."""
-    return {
-        "reference": None if reference is None else {"name": reference.name, "vehicles": reference.vehicles},
-        "campaigns": [
-            {
-                **s.campaign.params,
-                "measures": dict(s.measures),
-                "realism": dict(s.realism),
-                "kinds": {kind: {"failures": a, "counting": b} for kind, (a, b) in s.kinds.items()},
-            }
-            for s in summaries
-        ],
-    }

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from giveway.core.errors import ConfigError, MissingDependencyError, StoreError
+from giveway.core.errors import ConfigError, EmptySelectionError, MissingDependencyError, StoreError
 from giveway.core.files import write_atomically
 from giveway.core.urls import local_path
 from giveway.experiments import Cell, Executor, Inputs, Progress, SerialExecutor, Store, read_index, run
 from giveway.experiments.specs import validated
 from giveway.experiments.store import STORE_FILE
-from giveway.generate.experiment import files_digest
 from giveway.generate.learning.curves import curves_figure
 from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.learning.rounds import KIND, StoredRound, best_round, stored_rounds
 from giveway.generate.policies import check_world
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.training import OF_A_ROUND, TRAINING, require_torch, world_of
+from giveway.generate.world_files import files_digest
 from giveway.reports.results import Results
 
 CURVES = "curves.png"
@@ -32,12 +32,16 @@ class TrainingResult:
     rounds: all rounds.
     best: round of that policy.
     resumed_at: environment steps that had been done before; 0 for a new training.
+    stopped: whether it was asked to end before its last round.
+    missing: rounds that it lacks, because it was stopped or limited.
     """
 
     policy: Policy
     rounds: tuple[StoredRound, ...]
     best: StoredRound
     resumed_at: int
+    stopped: bool
+    missing: int
 
 
 def train_traffic(
@@ -90,6 +94,7 @@ def train(
     Raises:
         ConfigError: the folder holds a training with other settings.
         StoreError: the folder is something else, another process trains here, or a round failed.
+        EmptySelectionError: it was stopped before the end of its first round.
     """
     require_torch()
     _require_same(spec, out)
@@ -112,6 +117,12 @@ def train(
             hint="mend it and start the same command again: finished rounds are kept",
         )
     rounds = stored_rounds(Store(out))
+    if not rounds:
+        raise EmptySelectionError(
+            "the training was stopped before the end of its first round",
+            where=out,
+            hint="start the same command again to go on",
+        )
     _write_curves(out, rounds)
     before = rounds[: len(rounds) - summary.done]
     return TrainingResult(
@@ -119,6 +130,8 @@ def train(
         rounds=rounds,
         best=best_round(rounds),
         resumed_at=before[-1].report.steps if before else 0,
+        stopped=summary.stopped and summary.missing > 0,
+        missing=summary.missing,
     )
 
 

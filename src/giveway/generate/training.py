@@ -12,12 +12,12 @@ from giveway.experiments.files import plain
 from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.training_measures import policy_evaluation
-from giveway.generate.experiment import files_digest, settings_from
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.policy import policy_bytes
 from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
 from giveway.generate.policies import check_world, world_name
 from giveway.generate.spec import TrainingSpec
+from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
 from giveway.generate.worlds import Worlds, WorldSettings
 
 if TYPE_CHECKING:
@@ -47,15 +47,20 @@ class TrainingExperiment:
         world = world_of(spec)
         check_world(world)
         digest = files_digest(world)
-        return Inputs(fingerprints={"worlds": digest} if digest else {}, found=digest)
+        fingerprints = {"worlds": digest} if digest else {}
+        return Inputs(fingerprints=fingerprints, machine={"files": world_files(world)}, found=digest)
 
     def cells(self, spec: TrainingSpec, inputs: Inputs) -> Sequence[Cell]:
         """One cell per round."""
         config, world = learning_of(spec), world_of(spec)
-        params = {"planner": spec.planner, "road": spec.road, "algorithm": config.algorithm, "seed": spec.seed}
+        facts = world_facts(world)
+        version, parameters = planner_facts(spec.planner)
+        versions = {**VERSIONS, "planner_version": version}
+        params = {"planner": spec.planner, "road": facts["road"], "algorithm": config.algorithm, "seed": spec.seed}
         settings = {
             "learning": config.model_dump(mode="json"),
-            "world": world.as_dict(),
+            "world": facts,
+            "planner_parameters": parameters,
             "worlds": spec.worlds,
             "round_steps": spec.round_steps,
             "score": spec.score,
@@ -67,14 +72,14 @@ class TrainingExperiment:
             worlds=spec.worlds,
             warm_steps=config.warm_steps,
         )
-        chain = content_key([params, settings, inputs.found, VERSIONS])
+        chain = content_key([params, settings, inputs.found, versions])
         return [
             Cell(
                 kind=KIND,
                 params={**params, "round": number, "env_steps": steps},
                 settings=settings,
                 data=inputs.found,
-                versions=VERSIONS,
+                versions=versions,
                 chain=chain,
             )
             for number, steps in enumerate(ends, 1)
@@ -88,6 +93,7 @@ class TrainingExperiment:
 
         Raises:
             StoreError: a round that was learned again is another one than before.
+            DataError: the map or the prior is another one.
         """
         require_torch()
         from giveway.generate.learning.session import learn_rounds
@@ -96,7 +102,7 @@ class TrainingExperiment:
         known = [context.known(cell) for cell in batch]
         missing = [number for number, result in enumerate(known, 1) if result is None]
         settings, seed = batch[0].settings, batch[0].params["seed"]
-        world = settings_from(settings["world"])
+        world = world_of_cell(batch[0], context.machine)
         config = LearningConfig.of(settings["learning"])
         ends = [int(cell.params["env_steps"]) for cell in batch[: missing[-1]]]
         worlds = Worlds(world, n_worlds=settings["worlds"])
@@ -107,7 +113,7 @@ class TrainingExperiment:
                 seed=seed,
                 steps=ends[-1],
                 world=world_name(world),
-                made={"world": world.as_dict(), **settings["made"]},
+                made={"world": settings["world"], **settings["made"]},
                 demonstrator=CutInDriver() if config.warm_steps else None,
             )
             for one in learn_rounds(

@@ -7,8 +7,10 @@ without PyTorch, see :mod:`giveway.core.seals`. A model of release 0.1 has neith
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from giveway.core.sealed_files import write_document
 
 ARRAYS = "model.npz"
 FACTS = "model.json"
+T = TypeVar("T")
 WEIGHTS = Expect(error=FileFormatError, what="the checkpoint", hint="train again, or get the file again")
 
 
@@ -49,6 +52,22 @@ def load_arrays(folder: Path, *, kind: str, names: tuple[str, ...]) -> dict[str,
         )
     sha256 = None if found.seal is None else str(facts.get("sha256"))
     return read_arrays(folder / ARRAYS, names=names, sha256=sha256, expect=expect)
+
+
+def save_fields(folder: Path, fitted: Any) -> None:
+    """Write the fields of a fitted model, all but its fact sheet ``info``, through :func:`save_arrays`."""
+    arrays = {name: np.asarray(getattr(fitted, name)) for name in _saved(type(fitted))}
+    save_arrays(folder, kind=fitted.info.name, arrays=arrays)
+
+
+def load_fields(folder: Path, model: Callable[..., T], info: Any) -> T:
+    """Read what :func:`save_fields` wrote; arrays without a dimension become plain numbers."""
+    found = load_arrays(folder, kind=info.name, names=_saved(model))
+    return model(info=info, **{name: array if array.ndim else array.item() for name, array in found.items()})
+
+
+def _saved(model: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(model) if field.name != "info")
 
 
 def read_tensors(checkpoint: Path) -> tuple[dict[str, FloatArray], dict[str, str]]:

@@ -11,7 +11,7 @@ from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import QUANTILES, OutputKind, TimeDistribution
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.predictors.checkpoints import load_arrays, save_arrays
+from giveway.predictors.checkpoints import load_fields, save_fields
 from giveway.predictors.logistic_regression import require_both_classes
 from giveway.predictors.newton import stationary
 from giveway.predictors.protocol import PredictorInfo
@@ -51,17 +51,7 @@ class FittedDriftDiffusion:
 
     def save(self, folder: Path) -> None:
         """All parameters as plain arrays."""
-        save_arrays(
-            folder,
-            kind=self.info.name,
-            arrays={
-                "mean": self.mean,
-                "scale": self.scale,
-                "weight": self.weight,
-                "bound": np.array(self.bound),
-                "non_decision_s": np.array(self.non_decision_s),
-            },
-        )
+        save_fields(folder, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,16 +109,7 @@ class DriftDiffusion:
 
     def load(self, folder: Path) -> FittedDriftDiffusion:
         """Read what :meth:`FittedDriftDiffusion.save` wrote."""
-        names = ("mean", "scale", "weight", "bound", "non_decision_s")
-        arrays = load_arrays(folder, kind=self.info.name, names=names)
-        return FittedDriftDiffusion(
-            info=self.info,
-            mean=arrays["mean"],
-            scale=arrays["scale"],
-            weight=arrays["weight"],
-            bound=float(arrays["bound"]),
-            non_decision_s=float(arrays["non_decision_s"]),
-        )
+        return load_fields(folder, FittedDriftDiffusion, self.info)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

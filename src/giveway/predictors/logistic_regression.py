@@ -12,7 +12,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
 from giveway.core.predictions import OutputKind, Probability
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.predictors.checkpoints import load_arrays, save_arrays
+from giveway.predictors.checkpoints import load_fields, save_fields
 from giveway.predictors.protocol import PredictorInfo
 
 PENALTY = 0.01
@@ -51,16 +51,7 @@ class FittedLogisticRegression:
 
     def save(self, folder: Path) -> None:
         """Mean, weights and intercept as plain arrays."""
-        save_arrays(
-            folder,
-            kind=self.info.name,
-            arrays={
-                "mean": self.mean,
-                "weight": self.weight,
-                "intercept": np.array(self.intercept),
-                "num_input": np.array(self.num_input),
-            },
-        )
+        save_fields(folder, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,14 +99,7 @@ class LogisticRegressionRecipe:
 
     def load(self, folder: Path) -> FittedLogisticRegression:
         """Read what :meth:`FittedLogisticRegression.save` wrote."""
-        arrays = load_arrays(folder, kind=self.info.name, names=("mean", "weight", "intercept", "num_input"))
-        return FittedLogisticRegression(
-            info=self.info,
-            mean=arrays["mean"],
-            weight=arrays["weight"],
-            intercept=float(arrays["intercept"]),
-            num_input=int(arrays["num_input"]),
-        )
+        return load_fields(folder, FittedLogisticRegression, self.info)
 
 
 def require_both_classes(model: str, samples: GapSamples) -> None:

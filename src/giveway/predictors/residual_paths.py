@@ -11,7 +11,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import PredictionError
 from giveway.core.predictions import NUM_PATHS, OutputKind, Trajectories
 from giveway.core.samples import GapInputs, GapSamples
-from giveway.predictors.checkpoints import load_arrays, save_arrays
+from giveway.predictors.checkpoints import load_fields, save_fields
 from giveway.predictors.constant_motion import continued
 from giveway.predictors.path_draws import cut_at_horizon
 from giveway.predictors.protocol import PredictorInfo
@@ -56,17 +56,7 @@ class FittedResidualPaths:
 
     def save(self, folder: Path) -> None:
         """States and residuals as plain arrays."""
-        save_arrays(
-            folder,
-            kind=self.info.name,
-            arrays={
-                "state": self.state,
-                "scale": self.scale,
-                "residual": self.residual,
-                "num_paths": np.array(self.num_paths),
-                "num_donors": np.array(self.num_donors),
-            },
-        )
+        save_fields(folder, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +106,7 @@ class ResidualPaths:
 
     def load(self, folder: Path) -> FittedResidualPaths:
         """Read what :meth:`FittedResidualPaths.save` wrote."""
-        names = ("state", "scale", "residual", "num_paths", "num_donors")
-        arrays = load_arrays(folder, kind=self.info.name, names=names)
-        return FittedResidualPaths(
-            info=self.info,
-            state=arrays["state"],
-            scale=arrays["scale"],
-            residual=arrays["residual"],
-            num_paths=int(arrays["num_paths"]),
-            num_donors=int(arrays["num_donors"]),
-        )
+        return load_fields(folder, FittedResidualPaths, self.info)
 
 
 def _state(inputs: GapInputs) -> FloatArray:

@@ -51,13 +51,22 @@ def draw_scene(scene: Scene, path: Path, *, at_s: float | None = None, title: st
         figure.savefig(temporary, dpi=dpi, format=path.suffix.lstrip(".") or "png", bbox_inches="tight")
 
 
-def scene_figure(scene: Scene, *, at_s: float | None = None, title: str = "") -> Figure:
-    """The figure that :func:`draw_scene` writes."""
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of this size [inch] that belongs to no window.
+
+    Raises:
+        MissingDependencyError: without matplotlib.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a picture") from error
-    figure = Figure(figsize=(9, 7), layout="constrained")
+        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def scene_figure(scene: Scene, *, at_s: float | None = None, title: str = "") -> Figure:
+    """The figure that :func:`draw_scene` writes."""
+    figure = new_figure(9, 7)
     axes: Any = figure.add_subplot()
     if scene.road is not None:
         _draw_map(axes, scene.road)

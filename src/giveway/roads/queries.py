@@ -108,15 +108,6 @@ class PreparedMap:
             out[known[hits]] = np.where(inside[hits], -gap, gap)
         return out.reshape(xy.shape[:-1])
 
-    def nearest_lanes(self, xy: FloatArray, count: int) -> IntArray:
-        """(N, count) ids of the lanes whose areas are nearest to (N, 2) points; ties by id, -1 beyond the last."""
-        out = np.full((len(xy), count), -1, dtype=np.int64)
-        known = np.flatnonzero(np.isfinite(xy).all(axis=1))
-        gaps = shapely.distance(np.asarray(shapely.points(xy[known]))[:, None], self.areas[None, :])
-        order = np.argsort(gaps, axis=1, kind="stable")[:, :count]
-        out[known, : order.shape[1]] = self.lane_ids[order]
-        return out
-
     def route(self, start: int, goal: int) -> tuple[int, ...] | None:
         """The shortest sequence of lanes from ``start`` to ``goal`` along successors, both included; None without one.
 

@@ -14,7 +14,6 @@ Raters take slots 0, 1, 2 ... The order of a slot is a pure function of the stud
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -191,13 +190,6 @@ def _separate_scenes(main: list[Stimulus], rng: np.random.Generator) -> list[Sti
                     break
         current = best or current
     return current
-
-
-def neighbors_of_one_scene(stimuli: Sequence[Stimulus], items: Sequence[Item]) -> int:
-    """How many items follow a clip of the same scene; 0 wherever the clips allow it."""
-    scene = {s.clip: s.scene for s in stimuli}
-    shown = [scene.get(i.item) if i.kind == "clip" else None for i in items]
-    return sum(a is not None and a == b for a, b in itertools.pairwise(shown))
 
 
 def _layout(num_main: int, plan: OrderPlan) -> list[str]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from giveway.core.errors import EmptySelectionError, MissingDependencyError, UnknownNameError, UsageError
+from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
 from giveway.experiments import Status
 from giveway.reports.content import Page, PageLimits, Paragraph
 from giveway.reports.difference import Difference
+from giveway.reports.drawing import new_figure
 from giveway.reports.section import Compared, Section, checked_name, selected, with_choices
 from giveway.reports.table import Table
 from giveway.study.analysis import DRAWS, Analysis, analyze_study
@@ -202,14 +203,10 @@ def condition_difference(results: Results, a: str, b: str, *, draws: int | None 
 
 def ratings_figure(results: Results, *, exclusions: bool = True) -> Figure:
     """Distribution of the ratings of every condition as stacked bars."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
     with opened(results) as study:
         analysis, options = _analysis(study, results, draws=100), study.design.options
     part = analysis.kept if exclusions and analysis.kept is not None else analysis.everybody
-    figure = Figure(figsize=(7, 1.4 + 0.4 * len(part.conditions)), layout="constrained")
+    figure = new_figure(7, 1.4 + 0.4 * len(part.conditions))
     axes: Any = figure.add_subplot()
     for place, condition in enumerate(reversed(part.conditions)):
         left = 0.0

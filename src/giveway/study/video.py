@@ -113,12 +113,6 @@ def write_video(document: Mapping[str, Any], path: Path) -> None:
             raise StoreError("the video encoder failed", where=path, found=str(error).strip()[-400:]) from None
 
 
-def video_frame(document: Mapping[str, Any], time_s: float) -> Any:
-    """One frame as a Pillow image, for previews and tests."""
-    frames = _Frames(document)
-    return frames.image(min(frames.count - 1, round(time_s * FRAME_RATE_HZ)))
-
-
 class _Frames:
     """Draws the frames of one document."""
 

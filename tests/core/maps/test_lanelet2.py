@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from giveway.core.errors import MapError, UsageError
 from giveway.roads.lanelet2 import read_lanelet2
-from giveway.roads.sketch import LineSketch, RoadSketch, RuleSketch, sketch_of
+from giveway.roads.sketch import LineSketch, RoadSketch, RuleSketch
 from giveway.roads.writer import lanelet2_text, write_lanelet2
+from references.road_sketch import sketch_of
 
 from .roads import crossroads, strip
 

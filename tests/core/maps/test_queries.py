@@ -88,12 +88,6 @@ def test_off_road_agrees_with_shapely_on_the_whole_area(site, xy):
     np.testing.assert_allclose(site.off_road(xy), expected, atol=1e-9)
 
 
-def test_nearest_lanes_are_sorted_by_distance(site):
-    xy = np.array([[1040.0, 1006.0], [np.nan, 0.0]])
-    np.testing.assert_array_equal(site.nearest_lanes(xy, 3), [[30002, 30001, 30000], [-1, -1, -1]])
-    assert site.nearest_lanes(xy, 6)[0, -1] == -1
-
-
 def test_the_shortest_route_is_found_and_can_be_driven(fork):
     assert fork.route(30000, 30002) == (30000, 30001, 30002)
     path = fork.center_of((30000, 30001, 30002))

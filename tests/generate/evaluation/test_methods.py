@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import UsageError
+from giveway.experiments import Cell
 from giveway.experiments.files import plain
 from giveway.generate.bench import comparisons, finished_campaigns, measured
 from giveway.generate.campaign import Campaign, run_campaign
@@ -15,10 +16,11 @@ from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.sanity import sanity_bands
 from giveway.generate.evaluation.training_measures import random_tests
-from giveway.generate.experiment import settings_from
-from giveway.generate.policies import open_policy
+from giveway.generate.learning.policy import load_policy
+from giveway.generate.policies import shipped_file
 from giveway.generate.run import run_campaigns
 from giveway.generate.spec import CampaignSpec
+from giveway.generate.world_files import world_of_cell
 from giveway.generate.worlds import Worlds, WorldSettings
 
 SETTINGS = WorldSettings(road="straight", actions="lateral")
@@ -77,7 +79,7 @@ def test_a_method_with_a_training_of_its_own_is_refused_without_it(tmp_path):
 @pytest.mark.parametrize("ego", ["idm", "lattice"])
 def test_scripted_and_shipped_cars_make_planners_fail_in_ways_that_count(ego, driver, share):
     settings = replace(SETTINGS_LATTICE, ego=ego)
-    cars = CutInDriver() if driver == "scripted" else PolicyDriver(open_policy(None, ego=ego))
+    cars = CutInDriver() if driver == "scripted" else PolicyDriver(load_policy(shipped_file(ego)))
     results = random_tests(Worlds(settings, n_worlds=160), cars, seed=1)
     counting = sum(r.counts for r in results)
     assert counting >= 20
@@ -111,7 +113,7 @@ def test_replayed_traffic_drives_on_by_itself_where_its_quiet_episode_has_ended(
 
 
 def test_world_settings_survive_their_way_through_a_cell():
-    assert settings_from(SETTINGS.as_dict()) == SETTINGS
+    assert world_of_cell(Cell(kind="campaign", params={}, settings={"world": SETTINGS.as_dict()}), {}) == SETTINGS
 
 
 def test_methods_with_equal_learning_share_a_training():
@@ -124,7 +126,7 @@ def test_methods_with_equal_learning_share_a_training():
 def test_a_cut_in_that_just_misses_counts_as_a_near_miss(ego):
     """Who would be to blame is asked of a contact that almost was by the rules of one that is."""
     settings = replace(SETTINGS, ego=ego)
-    results = random_tests(Worlds(settings, n_worlds=160), PolicyDriver(open_policy(None, ego=ego)), seed=3)
+    results = random_tests(Worlds(settings, n_worlds=160), PolicyDriver(load_policy(shipped_file(ego))), seed=3)
     close = {r.number for r in results if r.min_ttc_s < 0.5 and not r.failed}
     assert len(close) > 5
     assert {r.number for r in results if r.near_miss and not r.failed} == close
@@ -135,7 +137,7 @@ def test_the_reward_of_the_training_does_not_change_what_is_measured():
     found = []
     for reward in ("full", "legacy"):
         worlds = Worlds(replace(SETTINGS, ego="idm", reward=reward), n_worlds=60)
-        results = random_tests(worlds, PolicyDriver(open_policy(None, ego="idm")), seed=3)
+        results = random_tests(worlds, PolicyDriver(load_policy(shipped_file("idm"))), seed=3)
         found.append({r.number: (r.responsibility_per_100_s, r.min_escape_ratio, r.outcome) for r in results})
     equal = [n for n, values in found[1].items() if values[2] != "captured"]
     assert len(equal) > 20

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from giveway.cli.main import run as giveway
-from giveway.core.errors import ConfigError
+from giveway.core.errors import ConfigError, GivewayError
 from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.trainings import MethodTrainings, train_methods
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.policies import open_policy
+from giveway.generate.learning.policy import load_policy
 from giveway.generate.training import learning_of, world_of
 
 SMALL = ["--train-steps", "300", "--train-worlds", "4", "--train-set", "hidden=[8,8]", "--train-set", "batch=8"]
@@ -84,7 +84,40 @@ def test_scripted_cars_begin_a_training_that_asks_for_them(tmp_path: Path) -> No
     found = train_methods([METHODS["single"], METHODS["idm"]], ["idm"], trainings, road="straight")
     assert list(found) == ["full-cars-1-traffic-2@idm"]
     (folder,) = found["full-cars-1-traffic-2@idm"]
-    assert open_policy(folder, ego="idm").info.cars == 1
+    assert load_policy(folder).info.cars == 1
+
+
+def test_methods_that_share_a_training_share_its_folder(tmp_path: Path) -> None:
+    trainings = MethodTrainings(folder=tmp_path, env_steps=100, worlds=4, learning={"hidden": [8, 8], "batch": 8})
+    first = train_methods([METHODS["policy"]], ["idm"], trainings, road="straight")
+    assert train_methods([METHODS["sandwich"]], ["idm"], trainings, road="straight") == first
+
+
+def test_a_training_that_is_stopped_is_not_compared(tmp_path: Path) -> None:
+    trainings = MethodTrainings(folder=tmp_path, env_steps=60_000, worlds=4, learning={"hidden": [8, 8], "batch": 8})
+    with pytest.raises(GivewayError, match="stopped before"):
+        train_methods([METHODS["policy"]], ["idm"], trainings, road="straight", max_hours=0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--set", "gamma=0.9"],
+        ["--env-steps", "100"],
+        ["--train-seeds", "1"],
+        ["--worlds", "32"],
+        ["--sanity", "--method", "idm"],
+        ["--sanity", "--trainings", "T"],
+        ["--sanity", "--metric", "violation_rate"],
+        ["--sanity", "--against", "policy"],
+    ],
+)
+def test_options_without_effect_are_refused(capsys, tmp_path: Path, options: list[str]) -> None:
+    code, _, err = bench(capsys, *options, "--out", tmp_path / "B")
+    assert code == 2
+    assert "the option has no effect here" in err
+    assert options[1 if options[0] == "--sanity" else 0] in err
+    assert not (tmp_path / "B").exists()
 
 
 @pytest.mark.parametrize(

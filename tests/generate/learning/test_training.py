@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import closing
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from giveway.generate.learning.policy import load_policy, policy_bytes
 from giveway.generate.learning.rounds import RoundReport, StoredRound, best_round, round_ends
 from giveway.generate.learning.session import learn_rounds
 from giveway.generate.learning.training import Training
-from giveway.testing.pursuit import PursuitWorlds, capture_share
+from support.pursuit import PursuitWorlds, capture_share
 
 SMALL = LearningConfig(hidden=(16, 16), batch=32, learning_starts=64, update_every=8)
 ENDS = [256, 512, 768]
@@ -69,7 +70,7 @@ def test_a_training_in_pieces_equals_one_without_interruption(tmp_path, settings
 def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
     ends = [256 * n for n in range(1, 17)]
     program = (
-        "from pathlib import Path; from giveway.testing.pursuit import PursuitWorlds;"
+        "from pathlib import Path; from support.pursuit import PursuitWorlds;"
         "from giveway.generate.learning.config import LearningConfig;"
         "from giveway.generate.learning.session import learn_rounds;"
         "from giveway.generate.learning.training import Training;"
@@ -77,7 +78,9 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
         "t = Training(PursuitWorlds(8), c, seed=3, steps=4096, world='toy 1');"
         f"list(learn_rounds(t, {ends}, Path({str(tmp_path / 'killed')!r})))"
     )
-    process = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    tests = Path(__file__).parents[2]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, cwd=tests)
     state = tmp_path / "killed" / "state.json"
     while not state.exists() and process.poll() is None:
         time.sleep(0.01)

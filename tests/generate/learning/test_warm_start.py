@@ -13,7 +13,7 @@ from giveway.generate.learning.rounds import round_ends
 from giveway.generate.learning.session import learn_rounds
 from giveway.generate.learning.training import Training
 from giveway.generate.learning.warm_start import warm_start
-from giveway.testing.pursuit import PursuitWorlds, capture_share
+from support.pursuit import PursuitWorlds, capture_share
 
 CONFIG = LearningConfig(
     hidden=(32, 32),

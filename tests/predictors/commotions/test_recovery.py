@@ -11,7 +11,7 @@ from giveway.predictors.commotions import Configuration, Theta
 from giveway.predictors.commotions.fitting.fit import FitOptions
 from giveway.predictors.commotions.fitting.search import Budget
 from giveway.predictors.commotions.parameters import PARAMETER_NAMES, Box
-from giveway.testing.encounters import random_encounters
+from support.encounters import random_encounters
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from commotions_replicates import (

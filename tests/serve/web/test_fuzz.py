@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from giveway.serve.web.app import create_app
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import open_study
-from giveway.testing.studies import synthetic_study
+from support.studies import synthetic_study
 
 TOKEN = "researcher-token-for-tests"
 NO_LIMITS = {"joins_per_minute": 10**6, "logins_per_minute": 10**6, "answers_per_second": 1e6}

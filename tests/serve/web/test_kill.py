@@ -18,8 +18,8 @@ import pytest
 from giveway.serve.web.server import is_loopback
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import open_study
-from giveway.testing.servers import RunningServer, running_server
-from giveway.testing.studies import synthetic_study
+from support.servers import RunningServer, running_server
+from support.studies import synthetic_study
 
 NO_LIMITS = {"joins_per_minute": 10**6, "answers_per_second": 1e6}
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from giveway.core.logs import LineFormatter, one_line, request_text
-from giveway.testing.servers import RunningServer, running_server
-from giveway.testing.studies import synthetic_study
+from support.servers import RunningServer, running_server
+from support.studies import synthetic_study
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) [\x20-\x7e]*")
 FORGED = "2026-01-01 00:00:00,000 INFO GET /researcher 200 1 ms"

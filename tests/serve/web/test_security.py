@@ -18,7 +18,7 @@ from giveway.study.monitor import create_invite, list_invites, payments
 from giveway.study.participation import find_rater
 from giveway.study.rehearsal import enroll_token
 from giveway.study.workspace import Study, open_study, set_study_state
-from giveway.testing.studies import published_study, synthetic_study
+from support.studies import published_study, synthetic_study
 
 TOKEN = "researcher-token-for-tests"
 

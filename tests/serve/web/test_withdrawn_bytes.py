@@ -19,9 +19,9 @@ from giveway.study.participation import Rater, assigned_items, find_rater, finis
 from giveway.study.rehearsal import answer_all, enroll_token
 from giveway.study.tables import answers, assignments, raters
 from giveway.study.workspace import Study, open_study
-from giveway.testing.postgres import PostgresUnavailableError, temporary_postgres
-from giveway.testing.servers import RunningServer, running_server
-from giveway.testing.studies import synthetic_study
+from support.postgres import PostgresUnavailableError, temporary_postgres
+from support.servers import RunningServer, running_server
+from support.studies import synthetic_study
 
 SEED = 0
 EXTERNAL = "platform-identifier"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
 from giveway.core.errors import DataError
 from giveway.core.scene import Scene
+from giveway.gaps.extractions.ring import RingExtraction, ring_candidates
 from giveway.gaps.extractions.ring_fit import check_center
-from giveway.gaps.extractions.ring_geometry import describe_ring
-from giveway.gaps.extractions.ring_phantoms import complete_ring
-from giveway.gaps.extractions.ring_roles import ROLES, Ring, ring_gaps
+from giveway.gaps.extractions.ring_roles import Ring, ring_gaps
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
-from giveway.gaps.raw import Description, OneSample, RawGaps, circle_boundary, stack
+from giveway.gaps.raw import OneSample
 
 LOCATIONS_PX = {
     "0": (801.0, -465.0, 247.5, 154.0),  # Neuweiler
@@ -29,10 +27,8 @@ IMAGE_REDUCTION = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundExtraction:
+class RoundExtraction(RingExtraction):
     """One candidate per passage of a circulating vehicle while T approaches, and the next one after T entered."""
-
-    info: ExtractionInfo
 
     def enumerate(self, scenes: Iterable[Scene], profile: Profile) -> Candidates:
         """Recordings in order, targets in order of tracks.
@@ -41,9 +37,8 @@ class RoundExtraction:
             DataError: if a location is unknown, or the vehicles circulate around another center than stated.
         """
         scale_of: dict[str, float] = {}
-        samples: list[OneSample] = []
+        found: list[OneSample | None] = []
         notes: list[str] = []
-        conflicts = 0
         for scene in scenes:
             scale = float(scene.attributes["ortho_px_to_meter"])
             if profile.scale_per_recording == "first_of_location":
@@ -53,24 +48,8 @@ class RoundExtraction:
             notes.append(
                 check_center(scene.tracks, ring.center, inner_m=ring.inner_m, outer_m=ring.outer_m, where=where)
             )
-            for sample in ring_gaps(scene, ring, prefix="round"):
-                if sample is None:
-                    conflicts += 1
-                else:
-                    samples.append(sample)
-        radius = np.array([s.constants["radius_m"] for s in samples])
-        raw = stack(samples, roles=ROLES, vulnerable=("4",), boundary=circle_boundary(radius))
-        return Candidates(raw=raw, num_role_conflicts=conflicts, notes=tuple(notes))
-
-    def describe(self, raw: RawGaps, profile: Profile) -> Description:
-        """See :func:`giveway.gaps.extractions.ring_geometry.describe_ring`."""
-        return describe_ring(raw, profile)
-
-    def complete(
-        self, xy: FloatArray, roles: tuple[str, ...], constants: Mapping[str, FloatArray], profile: Profile
-    ) -> FloatArray:
-        """See :func:`giveway.gaps.extractions.ring_phantoms.complete_ring`."""
-        return complete_ring(xy, roles, constants["radius_m"], profile)
+            found += ring_gaps(scene, ring, prefix="round")
+        return ring_candidates(found, notes)
 
 
 def ring_of(location: str, ortho_px_to_meter: float) -> Ring:

@@ -10,7 +10,6 @@ from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
 from giveway.generate.protocol import Fault
 
-NO_FAULT = int(Fault.NONE)
 EGO_FRONT = int(Fault.EGO_FRONT)
 EGO_STOPPED_OBJECT = int(Fault.EGO_STOPPED_OBJECT)
 EGO_LATERAL = int(Fault.EGO_LATERAL)

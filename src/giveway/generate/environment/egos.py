@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,7 @@ class OutsideEgo:
 
 def _serve(name: str, pipe: Connection) -> None:
     """Body of the planner's process: situations in, plans or error texts out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked, which ends this one
     planner = make_planner(ALIASES.get(name, name))
     pipe.send("ready")
     while True:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-import numpy as np
-
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import LegacyWeights
@@ -162,8 +160,3 @@ def legacy_reward(
     if stage == FINISH:
         reward += p.finish * p.terminal
     return reward
-
-
-def encloses(cars: FloatArray, ego: FloatArray) -> bool:
-    """Whether an ego (2,) is enclosed by cars (k, 2); for people and tests."""
-    return bool(enclosure(np.ascontiguousarray(cars), ego, np.empty(len(cars), dtype=np.int64))[0])

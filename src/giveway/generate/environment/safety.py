@@ -15,7 +15,6 @@ RESPONSE_S, RESPONSE_ACCEL_MPS2, MIN_BRAKE_MPS2, MAX_BRAKE_MPS2 = 0.5, 3.0, 4.0,
 FAN_MPS2 = (-6.0, -3.0, 0.0, 1.5, 3.0)
 FAN_S = 3.0
 FAN_CHECKS = 12
-FAN_SIZE = 3 * len(FAN_MPS2)
 
 IN_LINE_RAD = 0.8
 """Cars that head apart by more than this are not one behind the other."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from giveway.core.errors import UsageError
 from giveway.experiments import Progress
 from giveway.experiments.specs import validated
 from giveway.generate.evaluation.methods import Method
@@ -46,7 +48,7 @@ class MethodTrainings:
             "learning": {**self.learning, **method.learning},
             "weights": self.weights,
             "score": method.score,
-            "method": method.name,
+            "method": method.policy_name,
             "seed": seed,
             **method.world,
         }
@@ -64,6 +66,7 @@ def train_methods(
     *,
     road: str,
     given: Sequence[str] = (),
+    max_hours: float | None = None,
     progress: Callable[[str], Progress] | None = None,
 ) -> dict[str, tuple[Path, ...]]:
     """Training folders of all learned methods, finished now where they were not.
@@ -76,13 +79,14 @@ def train_methods(
         trainings: how to train, and where.
         road: of all of them.
         given: names of trainings that are not needed.
+        max_hours: begin no further round after this time.
         progress: from the name of a folder to where to report; nowhere by default.
 
     Returns:
         ``name@planner`` to folders, as :class:`giveway.generate.spec.CampaignSpec` takes them.
 
     Raises:
-        UsageError: worlds that cannot be made.
+        UsageError: worlds that cannot be made, or a training was stopped before its end.
         ConfigError: a setting of learning that is not allowed, or a folder that holds another training.
     """
     from giveway.generate.train import train
@@ -95,10 +99,19 @@ def train_methods(
     for method, planner in pairs:
         check_world(world_of(trainings.spec(method, road=road, planner=planner)))
     found: dict[str, tuple[Path, ...]] = {}
+    began = time.monotonic()
     for method, planner in pairs:
         places = tuple(trainings.place(method, planner, seed) for seed in range(trainings.seeds))
         for seed, place in enumerate(places):
             spec = trainings.spec(method, road=road, planner=planner, seed=seed)
-            train(spec, place, progress=None if progress is None else progress(place.name))
+            left = None if max_hours is None else max(0.0, max_hours - (time.monotonic() - began) / 3600)
+            made = train(spec, place, max_hours=left, progress=None if progress is None else progress(place.name))
+            if made.missing:
+                raise UsageError(
+                    "a training was stopped before its end",
+                    where=place,
+                    found=f"{made.missing} of {len(made.rounds) + made.missing} rounds are missing",
+                    hint="start the same command again",
+                )
         found[f"{method.policy_name}@{planner}"] = places
     return found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from giveway.core.errors import MissingDependencyError
 from giveway.generate.learning.rounds import RoundReport
+from giveway.reports.drawing import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,14 +18,8 @@ def curves_figure(history: Sequence[RoundReport]) -> Figure:
     Raises:
         MissingDependencyError: without matplotlib.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
-    figure = Figure(figsize=(10, 6.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(2, 2, sharex=True)
+    figure = new_figure(10, 6.5)
+    axes: Any = figure.subplots(2, 2, sharex=True)
     steps = [report.steps / 1000 for report in history]
     axes[0, 0].plot(steps, [r.mean_return for r in history], marker=".", color="#0072b2")
     axes[0, 0].set_title("return per episode, with noise")

@@ -1,6 +1,6 @@
 """The fact sheets of all metrics as a page of the documentation.
 
-``python -m giveway.metrics.sheets > docs/reference/metrics.md`` writes it; a test says when it is out of date.
+``python tools/reference_pages/metrics.py > docs/reference/metrics.md`` writes it; a test says when it is out of date.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from giveway.metrics.metric import Of
 
 HEAD = """# Metrics
 
-Made from the fact sheets in the code (`python -m giveway.metrics.sheets`). A metric that is undefined (one class only,
-no observed step, nobody to meet) is recorded as missing with the reason, never as a number. A metric of your own is a
-function with the decorator `giveway.metric`, registered as [other components](../how-to/add-a-model.md) are:
+Made from the fact sheets in the code (`python tools/reference_pages/metrics.py`). A metric that is undefined (one class
+only, no observed step, nobody to meet) is recorded as missing with the reason, never as a number. A metric of your own
+is a function with the decorator `giveway.metric`, registered as [other components](../how-to/add-a-model.md) are:
 
 ```py
 import giveway as gw

@@ -1,6 +1,6 @@
 """Everything that is registered by name as a page of the documentation.
 
-``python -m giveway.cli.components > docs/reference/components.md`` writes it; a test says when it is out of date.
+``python tools/reference_pages/components.py > docs/reference/components.md`` writes it; a test compares.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ REGISTRIES: dict[str, tuple[str, str]] = {
 
 HEAD = """# Components
 
-Made from the registries (`python -m giveway.cli.components`). Metrics have [a page of their own](metrics.md). A
-package of your own adds to each of them through entry points; the group stands beside the heading.
+Made from the registries (`python tools/reference_pages/components.py`). Metrics have [a page of their own](metrics.md).
+A package of your own adds to each of them through entry points; the group stands beside the heading.
 """
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.core.kinematics import (
+from references.kinematics import (
     Bicycle,
     Controls,
     Limits,

@@ -1,6 +1,6 @@
 """All commands and their options as a page of the documentation.
 
-``python -m giveway.cli.reference > docs/reference/commands.md`` writes it; a test says when it is out of date.
+``python tools/reference_pages/commands.py > docs/reference/commands.md`` writes it; a test says when it is out of date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from giveway.cli.options import ENGINE, EVERY, RUN
 
 HEAD = """# Commands
 
-Made from the code (`python -m giveway.cli.reference`). An option has the same name, letter and meaning
+Made from the code (`python tools/reference_pages/commands.py`). An option has the same name, letter and meaning
 in every command. Results, recordings and files that a command is about are arguments.
 
 | exit code | meaning |
@@ -24,7 +24,7 @@ in every command. Results, recordings and files that a command is about are argu
 | 0 | done |
 | 1 | ran, but cells failed or a check did not hold |
 | 2 | bad input or call; the message says what, where, what was found and what to try |
-| 130 | stopped |
+| 130 | stopped by Ctrl-C or `--max-hours` before everything was done; the same command goes on |
 
 With `--json` a command prints one document on standard output; progress and warnings go to standard error. `ok` is
 false exactly when the exit code is not 0. `result` is an object of one shape per command, and numbers that are not

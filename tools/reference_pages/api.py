@@ -1,4 +1,4 @@
-"""The page of the public Python names, made from their docstrings: ``python -m giveway.cli.api``."""
+"""The page of the public Python names, made from their docstrings: ``python tools/reference_pages/api.py``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ METHODS = {"Results": ("open", "frame", "samples", "table", "figure", "compare",
 """Methods that are described as well."""
 HEAD = """# Python
 
-Made from the code (`python -m giveway.cli.api`). These names, imported from `giveway`, are promised: a name or argument
-is deprecated for one minor release before it goes. Everything else may change without notice. How they work together:
-[Python](../how-to/python.md).
+Made from the code (`python tools/reference_pages/api.py`). These names, imported from `giveway`, are promised: a name
+or argument is deprecated for one minor release before it goes. Everything else may change without notice. How they work
+together: [Python](../how-to/python.md).
 """
 
 

@@ -1,0 +1,83 @@
+"""Files that worlds are made from: in keys by name and digest, on a machine by path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from giveway.core.checked import sha256_of_file
+from giveway.core.errors import DataError
+from giveway.experiments import Cell, Store, content_key
+from giveway.generate.roads import make_road
+from giveway.generate.roads.road import Road
+from giveway.generate.worlds import WorldSettings
+from giveway.planning import make_planner
+
+MAPS = (".osm", ".osm_xy")
+
+
+def world_files(world: WorldSettings) -> dict[str, str]:
+    """Absolute paths of the map and the prior, those of the package left out."""
+    files = {"road": world.road if world.road.endswith(MAPS) else None, "prior": world.prior}
+    return {name: str(Path(path).resolve()) for name, path in files.items() if path is not None}
+
+
+def files_digest(world: WorldSettings) -> str:
+    """Digest of the content of these files; empty if there are none."""
+    files = world_files(world)
+    return content_key([sha256_of_file(Path(path)) for path in files.values()]) if files else ""
+
+
+def world_facts(world: WorldSettings) -> dict[str, Any]:
+    """What a key holds of worlds: as :meth:`WorldSettings.as_dict`, files by their name only."""
+    return {**world.as_dict(), **{name: Path(path).name for name, path in world_files(world).items()}}
+
+
+def planner_facts(name: str) -> tuple[str, str]:
+    """Version of a planner and digest of its parameters, for keys."""
+    info = make_planner(name).info
+    return info.version, content_key(dict(info.parameters))
+
+
+def world_of_cell(cell: Cell, machine: Mapping[str, Any]) -> WorldSettings:
+    """Worlds of a cell, made from the files of this machine.
+
+    Raises:
+        DataError: they are not the files that the cell was planned with.
+    """
+    facts, files, default = cell.settings["world"], machine.get("files", {}), WorldSettings()
+    values: dict[str, Any] = {**facts, **files}
+    values["weights"] = type(default.weights)(**facts["weights"])
+    values["legacy"] = type(default.legacy)(**facts["legacy"])
+    values["prior"] = None if values["prior"] is None else Path(values["prior"])
+    world = WorldSettings(**values)
+    if files_digest(world) != cell.data:
+        raise DataError(
+            "the map or the prior is not the one that was asked for",
+            where=", ".join(files.values()) or facts["road"],
+            hint="the file has changed since the run began: start the same command again",
+        )
+    return world
+
+
+def stored_road(store: Store, name: str, data: str) -> Road:
+    """The road of stored tests; a map is looked for where a run into the store had it.
+
+    Raises:
+        DataError: the map is not there any more, or is another one.
+    """
+    if not name.endswith(MAPS):
+        return make_road(name)
+    for start in reversed(store.provenance()):
+        files = start.get("settings", {}).get("files", {})
+        prior = Path(files["prior"]) if "prior" in files else None
+        world = WorldSettings(road=files.get("road", ""), prior=prior)
+        if all(Path(path).is_file() for path in world_files(world).values()) and files_digest(world) == data:
+            return make_road(world.road)
+    raise DataError(
+        "the map of these tests is not on this machine, or was changed",
+        where=store.root,
+        found=name,
+        hint="start the command that drove them again, with the path of that map",
+    )

@@ -1,0 +1,1 @@
+"""Databases, servers, studies, stores and toys that several tests and benchmarks need."""
