@@ -109,7 +109,7 @@ def train(
     )
 
 
-@command(app, adds=(*ON_ENGINE, "dry_run"))
+@command(app, adds=(*ON_ENGINE, "rerun", "dry_run"))
 def run(
     call: Call,
     spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
@@ -161,8 +161,8 @@ def run(
         )
     if out is None:
         raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
-    engine = call.engine()
-    results = run_drive(None, out, engine=None if is_here else engine, progress=call.progress(), **values)
+    engine, rerun = call.engine(), call.values["rerun"] or "failed"
+    results = run_drive(None, out, engine=None if is_here else engine, rerun=rerun, progress=call.progress(), **values)
     return _driven(call, results, values.get("metric", "challenge"))
 
 

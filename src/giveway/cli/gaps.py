@@ -128,7 +128,7 @@ def run(
         out,
         roots=dict(pairs_from(data, "--data", "DATASET=FOLDER")),
         engine=call.engine(),
-        rerun=call.values["rerun"],
+        rerun=call.values["rerun"] or "missing",
         limit=call.values["limit"],
         max_hours=call.values["max_hours"],
         progress=call.progress(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from giveway.cli.command import ON_ENGINE, Call, command, group
+from giveway.cli.command import ON_ENGINE, RUNS, Call, command, group
 from giveway.cli.envelope import Done, failed_cells
 from giveway.cli.generate_bench import bench
 from giveway.cli.options import Opt, TableFormat
@@ -131,7 +131,7 @@ def _needs(values: Mapping[str, Any]) -> list[str]:
     ]
 
 
-@command(app, adds=(*ON_ENGINE, "dry_run"), needs=_needs)
+@command(app, adds=RUNS, needs=_needs)
 def run(
     call: Call,
     spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
@@ -187,7 +187,13 @@ def run(
             text=f"{tests} tests of up to {world['steps'] / 10:.0f} s, about {disk} MB",
         )
     summary = run_campaigns(
-        chosen, out, engine=_engine(call), max_hours=call.values["max_hours"], progress=call.progress()
+        chosen,
+        out,
+        engine=_engine(call),
+        rerun=call.values["rerun"] or "failed",
+        limit=call.values["limit"],
+        max_hours=call.values["max_hours"],
+        progress=call.progress(),
     )
     return _found(out, chosen, summary)
 

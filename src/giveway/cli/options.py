@@ -77,7 +77,7 @@ SHARED: dict[str, Opt] = {
 """Parameter of a command to the option that it stands for."""
 
 RUN: dict[str, tuple[object, object, Opt]] = {
-    "rerun": (Rerun, "missing", Opt("Which cells to compute.")),
+    "rerun": (Rerun | None, None, Opt("Which cells: missing (gaps), failed too (drive, generate), or all.")),
     "limit": (int | None, None, Opt("Compute at most N cells now.", min=1)),
     "dry_run": (bool, False, Opt("Print cells, expected time and disk; compute nothing.")),
 }

@@ -10,7 +10,7 @@ from giveway.core.errors import UsageError
 from giveway.core.urls import local_path
 from giveway.drive.experiment import DRIVE, in_this_process
 from giveway.drive.spec import DriveSpec, PlannedDrives, planned, require_names
-from giveway.experiments import Executor, Progress, RunSummary, SerialExecutor, run
+from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import SpecLike, validated, values_of
 from giveway.reports.results import Results
 from giveway.sim.case_sets import CaseSet
@@ -27,6 +27,7 @@ def run_drive(
     data: Path | str | None = None,
     planner: Any = None,
     engine: Executor | None = None,
+    rerun: Rerun = "failed",
     progress: Progress | None = None,
     **settings: Any,
 ) -> Results:
@@ -45,6 +46,7 @@ def run_drive(
         planner: name or object that drives the ego; the speed lattice by default.
         engine: where cases are driven; by default in this process, in batches. Worker processes need names, not
             objects.
+        rerun: ``failed`` drives cases without a result, ``missing`` leaves failed ones alone, ``all`` drives all again.
         progress: where to report; nowhere by default.
         settings: other fields of :class:`DriveSpec`, e.g. ``max_cases=12, seed=1``.
 
@@ -58,27 +60,33 @@ def run_drive(
     given = {"predictors": predictors, "cases": cases, "data": data, "planner": planner}
     values = {**values_of(spec), **{n: v for n, v in given.items() if v is not None}, **settings}
     folder = local_path(out, where="out")
-    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), folder, engine, progress)
+    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), folder, engine, progress, rerun=rerun)
     return Results.open(out, kind="drive")
 
 
 def drive_all(
-    plan: PlannedDrives, out: Path | str, engine: Executor | None = None, progress: Progress | None = None
+    plan: PlannedDrives,
+    out: Path | str,
+    engine: Executor | None = None,
+    progress: Progress | None = None,
+    *,
+    rerun: Rerun = "failed",
 ) -> RunSummary:
-    """Drive what is missing; failed cases are tried again.
+    """Drive what is missing; failed cases are tried again by default.
 
     Args:
         plan: what to drive.
         out: store.
         engine: None drives in this process.
         progress: where to report.
+        rerun: see :func:`run_drive`.
 
     Raises:
         UsageError: objects for an engine with worker processes.
         StoreError: see :func:`giveway.experiments.run`.
     """
     chosen = engine or SerialExecutor()
-    options: dict[str, Any] = {"rerun": "failed", "max_hours": plan.spec.max_hours, "progress": progress}
+    options: dict[str, Any] = {"rerun": rerun, "max_hours": plan.spec.max_hours, "progress": progress}
     if chosen.name == "serial":
         with in_this_process(plan):
             return run(DRIVE, plan.spec, out, engine=chosen, **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.urls import local_path
-from giveway.experiments import Executor, Progress, RunSummary, SerialExecutor, run
+from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import validated
 from giveway.generate.experiment import CAMPAIGN, KIND, planned_campaigns
 from giveway.generate.failures import write_cases
@@ -24,6 +24,8 @@ def find_failures(
     driver: str = "policy",
     search: str = "nsga2",
     engine: Executor | None = None,
+    rerun: Rerun = "failed",
+    limit: int | None = None,
     max_hours: float | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -42,6 +44,8 @@ def find_failures(
             ``program`` or ``cut_in``.
         search: which initial scenes to try next: ``nsga2``, ``cma_es`` or ``random``.
         engine: where campaigns are driven; one after the other in this process by default.
+        rerun: ``failed`` drives tests without a result, ``missing`` leaves failed ones alone, ``all`` drives all again.
+        limit: drive at most this many tests now.
         max_hours: drive no further test after this time.
         progress: where to report; nowhere by default.
         settings: other fields of :class:`~giveway.generate.spec.CampaignSpec`, e.g. ``seed=1, perturb=False``.
@@ -60,7 +64,8 @@ def find_failures(
         )
     values = {"planner": planner, "road": road, "budget": budget, "driver": driver, "search": search, **settings}
     spec = validated(CampaignSpec, values, where="find_failures")
-    run_campaigns(spec, local_path(out, where="out"), engine=engine, max_hours=max_hours, progress=progress)
+    options: dict[str, Any] = {"rerun": rerun, "limit": limit, "max_hours": max_hours, "progress": progress}
+    run_campaigns(spec, local_path(out, where="out"), engine=engine, **options)
     write_cases(Path(out))
     return Results.open(out, kind=KIND)
 
@@ -70,17 +75,24 @@ def run_campaigns(
     out: Path,
     *,
     engine: Executor | None = None,
-    max_hours: float | None = None,
-    progress: Progress | None = None,
+    rerun: Rerun = "failed",
+    **options: Any,
 ) -> RunSummary:
     """Drive the tests that a store lacks, one campaign after the other in this process unless an engine is given.
+
+    Args:
+        spec: what to drive.
+        out: store.
+        engine: where.
+        rerun: see :func:`find_failures`.
+        options: see :func:`giveway.experiments.run`.
 
     Raises:
         EmptySelectionError: there is not a single test, saying why.
     """
     planned_campaigns(spec)  # what is wrong with it is said before a folder is made
     engine = engine or SerialExecutor()
-    summary = run(CAMPAIGN, spec, out, engine=engine, rerun="failed", max_hours=max_hours, progress=progress)
+    summary = run(CAMPAIGN, spec, out, engine=engine, rerun=rerun, **options)
     if summary.done + summary.skipped == 0:
         found = summary.failures[0].message if summary.failures else "the time was over before the first test"
         raise EmptySelectionError("no test was driven", where=out, found=found, hint="start the same command again")
