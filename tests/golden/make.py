@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from numeric_platform import header
+from numeric_platform import UNSTABLE, header, vector_unit
 from sets import SETS
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -16,7 +16,8 @@ def main(names: list[str]) -> None:
     """Compute whole sets and write one file each."""
     for name in names or list(SETS):
         lines = [f"{key}\t{value}" for key, value in SETS[name](whole=True)]
-        (FROZEN / f"{name}.tsv").write_text("\n".join([header(name), *lines]) + "\n", encoding="utf-8")
+        first = f"{header(name)} vector={vector_unit()}" if name in UNSTABLE else header(name)
+        (FROZEN / f"{name}.tsv").write_text("\n".join([first, *lines]) + "\n", encoding="utf-8")
         print(f"{name}: {len(lines)} lines")
 
 

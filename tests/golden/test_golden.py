@@ -1,4 +1,7 @@
-"""Outputs of all applications equal what was frozen: to the bit on the same numeric platform, else to 1e-6."""
+"""Outputs of all applications equal what was frozen: to the bit on the same numeric platform, else to 1e-6.
+
+What optimizers of other libraries find is compared on the same vector unit only: its last bits lead elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from numeric_platform import header
+from numeric_platform import UNSTABLE, header, vector_unit
 from sets import SETS
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -40,8 +43,15 @@ def _close(value: str, known: str) -> bool:
 
 
 def check(name: str, *, whole: bool) -> None:
-    made_on, expected = frozen(name)
-    found = dict(SETS[name](whole=whole))
+    first, expected = frozen(name)
+    made_on, _, unit = first.partition(" vector=")
+    if unit == vector_unit() or not unit:
+        found = dict(SETS[name](whole=whole))
+    elif UNSTABLE[name] == ("",):
+        pytest.skip(f"made with {unit}, this is {vector_unit()}")
+    else:
+        found = {key: v for key, v in SETS[name](whole=whole) if not any(part in key for part in UNSTABLE[name])}
+        expected = {key: v for key, v in expected.items() if not any(part in key for part in UNSTABLE[name])}
     assert found
     wrong = differences(expected, found, exact=made_on == header(name))
     assert not wrong, f"{len(wrong)} of {len(found)} lines changed:\n" + "\n".join(wrong[:10])
