@@ -1,7 +1,7 @@
 """What an engine costs per cell: no-op cells through store and engine, then resumed, then collected.
 
-Targets: at most 1.5 ms per cell on the local engine, at most 12 ms on Dask with four workers; 10 000 no-op cells finish and
-resume in under a minute. Prints JSON.
+Targets: at most 1.5 ms per cell on the local engine, at most 12 ms on Dask with four workers; 10 000 no-op cells finish
+and resume in under a minute. Prints JSON.
 The ratio compares the local engine (two processes) with the same work done in this process by plain
 calls that write the same files, so it does not depend on how busy the machine is.
 
