@@ -232,7 +232,7 @@ def test_workers_are_threads_or_processes_and_never_both(
 ) -> None:
     seen: list[tuple[int, Any]] = []
 
-    def watch(plan: PlannedDrives, out: Any, engine: Any, progress: Any) -> None:
+    def watch(plan: PlannedDrives, out: Any, engine: Any, progress: Any, **_: Any) -> None:
         seen.append((plan.spec.threads, engine))
         raise UsageError("seen")
 
@@ -243,3 +243,11 @@ def test_workers_are_threads_or_processes_and_never_both(
     assert found == threads
     assert (engine is None) == (threads > 1)
     assert engine is None or engine.num_workers == 3
+
+
+def test_cases_are_driven_again_on_request_only(tmp_path: Path) -> None:
+    counts = [
+        gw.run_drive(out=tmp_path / "R", predictors=["echo"], max_cases=1, rerun=rerun).runs[-1]["counts"]
+        for rerun in ("failed", "failed", "all")
+    ]
+    assert [(c["done"], c["skipped"]) for c in counts] == [(2, 0), (0, 2), (2, 0)]
