@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from giveway.generate.worlds import Worlds
 
-ALIASES = {"lattice": "default"}
-"""Other names of planners."""
-
 COMPILED = {"IDM": EgoDriver.IDM, "PLANNER": EgoDriver.DEFAULT, "CONSTANT_SPEED": EgoDriver.CONSTANT_SPEED}
 
 START_S = 60.0
@@ -57,7 +54,7 @@ def resolve_ego(name: str) -> Ego:
         UnknownNameError: nothing of that name.
         UsageError: something that is not a planner.
     """
-    planner: Any = make_planner(ALIASES.get(name, name))
+    planner: Any = make_planner(name)
     driver = COMPILED.get(planner.info.driver, EgoDriver.OUTSIDE)
     parameters = getattr(planner, "parameters", None)
     return Ego(
@@ -148,7 +145,7 @@ class OutsideEgo:
 def _serve(name: str, pipe: Connection) -> None:
     """Body of the planner's process: situations in, plans or error texts out."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that asked, which ends this one
-    planner = make_planner(ALIASES.get(name, name))
+    planner = make_planner(name)
     pipe.send("ready")
     while True:
         try:
