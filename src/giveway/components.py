@@ -22,7 +22,7 @@ REGISTRIES = {
     "predictor": "giveway.predictors:PREDICTORS",
     "planner": "giveway.planning:PLANNERS",
     "metric": "giveway.metrics:METRICS",
-    "road": "giveway.generate.roads:ROADS",
+    "road": "giveway.roads.library:ROADS",
     "search": "giveway.generate.search:SEARCHES",
     "section": "giveway.reports.section:SECTIONS",
 }

@@ -12,7 +12,7 @@ import giveway
 
 CALL = """
 import numpy as np
-from giveway.planning.paths import _brake_ahead
+from giveway.roads.routes import _brake_ahead
 _brake_ahead(np.ones(3), 0.5)
 """
 
@@ -31,7 +31,7 @@ def start(cache: Path | None, **settings: str) -> subprocess.Popen[str]:
 
 def test_a_cold_kernel_is_announced_and_a_warm_one_is_not(tmp_path: Path) -> None:
     _, first = start(tmp_path).communicate(timeout=120)
-    assert "compiling kernels, once per installation: planning.paths._brake_ahead" in first
+    assert "compiling kernels, once per installation: roads.routes._brake_ahead" in first
     assert "compiled 1 of " in first and " kernels, took " in first
     _, second = start(tmp_path).communicate(timeout=120)
     assert second == ""
@@ -48,7 +48,7 @@ def test_without_a_place_for_kernels_they_are_compiled_for_the_process(tmp_path:
     only = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     _, said = start(tmp_path / "file" / "cache", **only).communicate(timeout=120)
     assert "Traceback" not in said
-    assert "compiling kernels, this process only: planning.paths._brake_ahead" in said
+    assert "compiling kernels, this process only: roads.routes._brake_ahead" in said
 
 
 def test_an_installation_that_cannot_be_written_uses_the_cache_of_the_user(tmp_path: Path) -> None:

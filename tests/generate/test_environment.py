@@ -11,9 +11,10 @@ import pytest
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.generate.episodes import drive_episodes, no_attack, random_policy, replayed
 from giveway.generate.protocol import Fault, Outcome, Scenes, VectorWorlds
-from giveway.generate.roads import ROADS, make_road
-from giveway.generate.roads.road import Road, road_tables
 from giveway.generate.worlds import Worlds, WorldSettings, make_worlds
+from giveway.roads.library import ROADS, make_road
+from giveway.roads.road import Road
+from giveway.roads.tables import road_tables
 from giveway.roads.writer import write_lanelet2
 from giveway.synth.interaction.roundabout import roundabout
 from giveway.testing.generated_worlds import check_worlds

@@ -9,8 +9,8 @@ from giveway.core.errors import UsageError
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.generate.fault import judge_clip
 from giveway.generate.protocol import Fault
-from giveway.generate.roads.road import road_tables
-from giveway.generate.roads.straight import straight_road
+from giveway.roads.library.straight import straight_road
+from giveway.roads.tables import road_tables
 
 LANE = 3.5
 TIME = 0.1 * np.arange(81)

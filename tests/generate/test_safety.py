@@ -11,8 +11,8 @@ from giveway.core.errors import FileFormatError
 from giveway.generate.environment.natural import naturalness
 from giveway.generate.environment.safety import escape_ratio, look_ahead, safe_gap, update_culpable
 from giveway.generate.prior import fit_prior, load_prior, save_prior
-from giveway.generate.roads.road import road_tables
-from giveway.generate.roads.straight import LANE_WIDTH_M, straight_road
+from giveway.roads.library.straight import LANE_WIDTH_M, straight_road
+from giveway.roads.tables import road_tables
 from giveway.testing import worlds
 
 LANE = LANE_WIDTH_M

@@ -13,8 +13,7 @@ from giveway.planning import PLANNERS, make_planner
 from giveway.planning.builtin import DefaultPlanner
 from giveway.planning.encounters import interaction_cost
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import blocked_interval, coarse_points, lead_on_path, nearest_row, paths_meet
-from giveway.planning.paths import path_through, project, table_of
+from giveway.planning.occupancy import blocked_interval, lead_on_path
 from giveway.planning.profiles import (
     ACCEL_FIRST,
     ACCEL_LATER,
@@ -25,6 +24,8 @@ from giveway.planning.profiles import (
     ProfileParameters,
     speed_profiles,
 )
+from giveway.roads.route_tables import coarse_points, nearest_row, paths_meet
+from giveway.roads.routes import path_through, project, table_of
 from giveway.testing.planners import check_planner, situations
 
 

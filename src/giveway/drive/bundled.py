@@ -20,7 +20,7 @@ from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.drive.bundled_roads import ROADS, BundledRoad
 from giveway.drive.scenes import GivenScenes
-from giveway.planning.paths import CarPath, path_through, project
+from giveway.roads.routes import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase

@@ -14,7 +14,7 @@ from giveway.generate.environment.careful import could_be_avoided
 from giveway.generate.environment.contact import blame, boxes_touch, fill_box, in_one_lane, touched_side
 from giveway.generate.environment.lanes import locate, wrapped
 from giveway.generate.protocol import Fault
-from giveway.generate.roads.road import RoadTables
+from giveway.roads.tables import RoadTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,9 @@ from giveway.generate.environment.contact import boxes_touch, fill_box
 from giveway.generate.environment.lanes import pose_on
 from giveway.generate.environment.safety import in_line, safe_gap
 from giveway.generate.protocol import MAX_CARS, Scenes
-from giveway.generate.roads.road import Road, RoadTables
-from giveway.planning import occupancy
+from giveway.roads import route_tables
+from giveway.roads.road import Road
+from giveway.roads.tables import RoadTables
 from giveway.sim.compiling import compiled
 
 REACH_M = 45.0
@@ -181,7 +182,7 @@ def _between(share: FloatArray, ends: tuple[float, float]) -> FloatArray:
     return ends[0] + share * (ends[1] - ends[0])
 
 
-@compiled(lanes, occupancy)
+@compiled(lanes, route_tables)
 def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntArray, share: FloatArray) -> FloatArray:
     """Arc lengths at a share of the part of each way that is near the ego (of the whole way if none is)."""
     out = np.empty(lane.shape)

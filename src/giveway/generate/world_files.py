@@ -9,10 +9,10 @@ from typing import Any
 from giveway.core.checked import sha256_of_file
 from giveway.core.errors import DataError
 from giveway.experiments import Cell, Store, content_key
-from giveway.generate.roads import make_road
-from giveway.generate.roads.road import Road
 from giveway.generate.worlds import WorldSettings
 from giveway.planning import make_planner
+from giveway.roads.library import make_road
+from giveway.roads.road import Road
 
 MAPS = (".osm", ".osm_xy")
 

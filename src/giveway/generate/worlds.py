@@ -31,11 +31,12 @@ from giveway.generate.environment.observing import observation_size
 from giveway.generate.environment.stepping import advance, natural_actions, start
 from giveway.generate.prior import load_prior
 from giveway.generate.protocol import Outcome, Scenes, Transition
-from giveway.generate.roads import make_road
-from giveway.generate.roads.road import Road, road_tables
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import PLAN_STEPS
+from giveway.roads.library import make_road
+from giveway.roads.road import Road
+from giveway.roads.tables import road_tables
 from giveway.sim.free_motion import MotionBounds
 
 N_MANEUVERS = 9

@@ -7,9 +7,10 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.planning.encounters import choose_profile
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import coarse_points, lead_on_path
+from giveway.planning.occupancy import lead_on_path
 from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ProfileParameters
 from giveway.planning.protocol import Plan, PlannerInfo, Situation
+from giveway.roads.route_tables import coarse_points
 
 LOOK_AHEAD_M = 40.0
 """How far the car-following planner looks."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.planning.occupancy import blocked_interval, descend, nearest_row
+from giveway.planning.occupancy import blocked_interval
 from giveway.planning.profiles import (
     CHECK_EVERY,
     CHECK_STEPS,
@@ -25,6 +25,7 @@ from giveway.planning.profiles import (
     continued_plan,
     speed_profiles,
 )
+from giveway.roads.route_tables import descend, nearest_row
 
 
 @njit(cache=True, nogil=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.planning.occupancy import PATH_SPEED
+from giveway.roads.route_tables import PATH_SPEED
 
 PLAN_STEPS = 50
 """Steps of a plan, 0.1 s each."""

@@ -21,11 +21,12 @@ from giveway.core.kernels import njit
 from giveway.core.lanes import LaneMap
 from giveway.core.predictions import Trajectories
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import coarse_points, lead_on_path
-from giveway.planning.paths import CarPath, path_through, table_of
+from giveway.planning.occupancy import lead_on_path
 from giveway.predictors.acceptance import stack_rows
 from giveway.predictors.base import Predictor
 from giveway.roads.queries import PreparedMap, prepare
+from giveway.roads.route_tables import coarse_points
+from giveway.roads.routes import CarPath, path_through, table_of
 
 LOOK_M = 60.0
 """How much road ahead is looked at."""

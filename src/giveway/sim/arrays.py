@@ -58,7 +58,7 @@ class Fixed(NamedTuple):
         path_first: (C, A) first row of the car's path in the tables; -1 without a path.
         path_size: (C, A) number of rows.
         path_step: (C, A) spacing [m].
-        path: (Q, 6) tables of all paths, one after the other; columns as in planning.occupancy.
+        path: (Q, 6) tables of all paths, one after the other; columns as in roads.route_tables.
         coarse_first: (C, A) first row of the car's coarse points.
         coarse_size: (C, A) number of its coarse points.
         coarse: (Qc, 5) coarse points of each path, one path after the other.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
-from giveway.planning.occupancy import COARSE_COLUMNS, PATH_COLUMNS, coarse_points, paths_meet, sketch_of
-from giveway.planning.paths import table_of
 from giveway.planning.profiles import PLAN_STEPS
+from giveway.roads.route_tables import COARSE_COLUMNS, PATH_COLUMNS, coarse_points, paths_meet, sketch_of
+from giveway.roads.routes import table_of
 from giveway.sim.arrays import PAST, Driver, Fixed, Moving, Status
 from giveway.sim.prepare import PreparedCase
 

@@ -15,7 +15,7 @@ from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
-from giveway.planning.paths import CarPath, path_through, project
+from giveway.roads.routes import CarPath, path_through, project
 from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.starts import past_along, shifted
 from giveway.sim.verify import verify_recording

@@ -13,9 +13,9 @@ from giveway.core.case import TICK_S, Role
 from giveway.core.log import PLAN_EVERY, DriveLog, LogEvent, LoggedPredictions, last_known
 from giveway.core.origins import Origin, RowOrigin
 from giveway.core.tracks import Tracks
-from giveway.planning.paths import CarPath, project
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
+from giveway.roads.routes import CarPath, project
 from giveway.sim.arrays import PAST, Driver
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase

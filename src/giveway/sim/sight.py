@@ -8,7 +8,6 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
-from giveway.planning.occupancy import SKETCH
 from giveway.planning.profiles import (
     CHECK_EVERY,
     CHECK_STEPS,
@@ -20,6 +19,7 @@ from giveway.planning.profiles import (
     ROW_PROBABILITY,
     ROW_WIDTH,
 )
+from giveway.roads.route_tables import SKETCH
 from giveway.sim.arrays import Driver
 
 REPLAY = int(Driver.REPLAY)

@@ -6,7 +6,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.case import TICK_S
-from giveway.planning.paths import CarPath, path_through, project
+from giveway.roads.routes import CarPath, path_through, project
 from giveway.sim.arrays import PAST
 
 START_FADE_M = 10.0

@@ -25,6 +25,7 @@ from giveway.planning.profiles import (
     ROW_FACTS,
     ProfileParameters,
 )
+from giveway.roads import route_tables
 from giveway.sim import motion, sight
 from giveway.sim.arrays import PAST, Driver, Fixed, Forecast, Moving, Status
 from giveway.sim.compiling import compiled
@@ -43,7 +44,7 @@ REMOVE_WITHIN_M = 1.0
 """A car is taken out when it is this close to the end of its path."""
 
 
-@compiled(_box_kernels, idm, occupancy, profiles, encounters, motion, sight)
+@compiled(_box_kernels, idm, occupancy, route_tables, profiles, encounters, motion, sight)
 def advance(
     fixed: Fixed,
     moving: Moving,

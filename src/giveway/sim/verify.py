@@ -24,7 +24,7 @@ from giveway.core.case import TICK_S, Car, Case
 from giveway.core.errors import DataError
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
-from giveway.planning.paths import path_through, project
+from giveway.roads.routes import path_through, project
 
 END_TOLERANCE_M = 0.05
 START_REACH_M = 5.0

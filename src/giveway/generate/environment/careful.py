@@ -36,7 +36,7 @@ from giveway.generate.environment.arrays import (
 )
 from giveway.generate.environment.contact import boxes_touch, fill_box
 from giveway.generate.environment.lanes import pose_on
-from giveway.generate.roads.road import RoadTables
+from giveway.roads.tables import RoadTables
 
 WANDER_M = 0.375
 RISK_TTC_S = 2.0

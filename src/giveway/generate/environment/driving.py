@@ -8,11 +8,11 @@ from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import DT_S, ActionMode, EgoDriver, Given, Moving, Rules
 from giveway.generate.environment.lanes import locate, pose_at, rows_of, wrapped
-from giveway.generate.roads.road import RoadTables
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
 from giveway.planning.encounters import choose_profile
 from giveway.planning.idm import idm_acceleration
 from giveway.planning.occupancy import lead_on_path
+from giveway.roads.tables import RoadTables
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, steer_for
 from giveway.sim.motion import cruise
 

@@ -36,7 +36,7 @@ from giveway.generate.environment.legacy import FINISH, legacy_reward, stage_of
 from giveway.generate.environment.natural import naturalness
 from giveway.generate.environment.safety import escape_ratio, look_ahead, update_culpable
 from giveway.generate.protocol import Fault, Outcome
-from giveway.generate.roads.road import RoadTables
+from giveway.roads.tables import RoadTables
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
 
 RUNNING, TIME_OUT = int(Outcome.RUNNING), int(Outcome.TIME_OUT)

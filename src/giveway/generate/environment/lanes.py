@@ -6,8 +6,8 @@ import math
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.generate.roads.road import EDGE_STEP_M, RoadTables
-from giveway.planning.occupancy import descend
+from giveway.roads.route_tables import descend
+from giveway.roads.tables import EDGE_STEP_M, RoadTables
 
 
 @njit(nogil=True)

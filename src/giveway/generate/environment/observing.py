@@ -8,7 +8,7 @@ from giveway.core.arrays import AnyArray, BoolArray
 from giveway.core.kernels import njit
 from giveway.generate.environment.arrays import Moving, ObservationMode, Rules
 from giveway.generate.environment.lanes import wrapped
-from giveway.generate.roads.road import RoadTables
+from giveway.roads.tables import RoadTables
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y
 
 RELATIVE = int(ObservationMode.RELATIVE)

@@ -25,9 +25,10 @@ from giveway.generate.environment.lanes import locate_car, pose_on
 from giveway.generate.environment.observing import observe
 from giveway.generate.environment.safety import FAN_CHECKS, update_culpable
 from giveway.generate.protocol import Outcome
-from giveway.generate.roads.road import RoadTables
 from giveway.planning import encounters, idm, occupancy, profiles
 from giveway.planning.profiles import CHECK_STEPS, NUM_CANDIDATES, PLAN_STEPS, ROW_FACTS
+from giveway.roads import route_tables
+from giveway.roads.tables import RoadTables
 from giveway.sim import free_motion, motion
 from giveway.sim.compiling import compiled
 from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, drive_free, steer_for
@@ -119,7 +120,7 @@ def start(road: RoadTables, rules: Rules, moving: Moving, results: Results, worl
             observe(w, road, rules, moving, moving.present[w], results.observations[w])
 
 
-@compiled(lanes, driving, idm, occupancy)
+@compiled(lanes, driving, idm, occupancy, route_tables)
 def natural_actions(road: RoadTables, rules: Rules, moving: Moving, out: FloatArray) -> None:
     """Write (W, k, 2) what ordinary drivers would do in the learning cars' place."""
     now = np.empty((moving.state.shape[1], 5))
@@ -134,7 +135,7 @@ def natural_actions(road: RoadTables, rules: Rules, moving: Moving, out: FloatAr
 
 @compiled(
     _box_kernels, lanes, driving, contact, careful, safety, natural, legacy, judging, observing, idm, occupancy,
-    profiles, encounters, free_motion, motion,
+    route_tables, profiles, encounters, free_motion, motion,
 )  # fmt: skip
 def advance(
     road: RoadTables,

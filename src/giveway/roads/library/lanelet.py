@@ -10,9 +10,9 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import MapError
 from giveway.core.lanes import LaneMap
-from giveway.generate.roads.road import MIN_WAY_M, Road
 from giveway.roads.lanelet2 import read_lanelet2
 from giveway.roads.queries import prepare
+from giveway.roads.road import MIN_WAY_M, Road
 
 MAX_WAYS = 64
 LONGEST_WAY_M = 400.0

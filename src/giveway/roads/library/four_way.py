@@ -6,8 +6,8 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import rotated
-from giveway.generate.roads.road import Road
-from giveway.generate.roads.shapes import bend, joined, line
+from giveway.roads.library.shapes import bend, joined, line
+from giveway.roads.road import Road
 
 ARM_M = 90.0
 LANE_WIDTH_M = 3.5

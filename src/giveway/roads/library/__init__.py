@@ -7,15 +7,15 @@ from pathlib import Path
 
 from giveway.core.errors import UsageError
 from giveway.core.registry import Registry
-from giveway.generate.roads.road import Road
+from giveway.roads.road import Road
 
 ROADS: Registry[Callable[[], Road]] = Registry(
     "road",
     {
-        "straight": "giveway.generate.roads.straight:straight_road",
-        "merge": "giveway.generate.roads.merge:merge_road",
-        "roundabout": "giveway.generate.roads.roundabout:roundabout_road",
-        "four_way": "giveway.generate.roads.four_way:four_way_road",
+        "straight": "giveway.roads.library.straight:straight_road",
+        "merge": "giveway.roads.library.merge:merge_road",
+        "roundabout": "giveway.roads.library.roundabout:roundabout_road",
+        "four_way": "giveway.roads.library.four_way:four_way_road",
     },
     group="giveway.roads",
 )
@@ -30,7 +30,7 @@ def make_road(name: str) -> Road:
         MapError: a map that cannot be read or has no way through.
     """
     if name.endswith((".osm", ".osm_xy")):
-        from giveway.generate.roads.lanelet import lanelet_road
+        from giveway.roads.library.lanelet import lanelet_road
 
         path = Path(name)
         if not path.is_file():

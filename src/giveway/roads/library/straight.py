@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from giveway.generate.roads.road import Road
-from giveway.generate.roads.shapes import line
+from giveway.roads.library.shapes import line
+from giveway.roads.road import Road
 
 LENGTH_M = 500.0
 LANE_WIDTH_M = 3.5

@@ -1,8 +1,7 @@
-"""A road as whole ways through it, and the tables that compiled code reads."""
+"""What compiled code knows about a road: its ways, which of them run side by side, where its edge is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +9,10 @@ import shapely
 
 from giveway.core import elementary
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
-from giveway.core.errors import UsageError
 from giveway.core.frames import wrap_angle
-from giveway.core.lanes import Lane, LaneMap
-from giveway.planning.occupancy import coarse_points
-from giveway.planning.paths import path_through, table_of
+from giveway.roads.road import Road
+from giveway.roads.route_tables import coarse_points
+from giveway.roads.routes import path_through, table_of
 
 EDGE_STEP_M = 0.5
 """Spacing of the raster of distances to the edge of the road."""
@@ -22,87 +20,15 @@ EDGE_STEP_M = 0.5
 EDGE_MARGIN_M = 8.0
 """How far the raster reaches beyond the road."""
 
-MIN_WAY_M = 40.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Road:
-    """Ways through a piece of road.
-
-    A *way* is a whole lane-true path from where traffic comes in to where it leaves: a lane of a motorway, or "from the
-    south, left" at a junction. Lane coordinates (s, d) are measured along one way.
-
-    Attributes:
-        name: registered name or the name of the map.
-        ways: center line of each way, (P, 2) [m].
-        lane_width_m: of all ways.
-        shoulder_m: paved beyond the outer lines.
-        speed_limit_mps: of the road.
-        lane_changes: pairs (way, way on its left) between which cars may change where they run side by side.
-        ego_ways: ways that the ego may take.
-        ego_start_m: range of the ego's start along its way [m]; the upper end is cut at a third of the way.
-        drivable: area; the ways at full width if None.
-        lane_map: lanes for pictures; made from the ways if None.
-    """
-
-    name: str
-    ways: tuple[FloatArray, ...]
-    lane_width_m: float = 3.5
-    shoulder_m: float = 0.5
-    speed_limit_mps: float = 13.9
-    lane_changes: tuple[tuple[int, int], ...] = ()
-    ego_ways: tuple[int, ...] = (0,)
-    ego_start_m: tuple[float, float] = (10.0, 30.0)
-    drivable: shapely.Geometry | None = None
-    lane_map: LaneMap | None = None
-
-    def __post_init__(self) -> None:
-        if not self.ways or not self.ego_ways:
-            raise UsageError("a road needs at least one way for the ego", where=self.name)
-        for number, way in enumerate(self.ways):
-            length = float(np.hypot(*np.diff(way, axis=0).T).sum())
-            if not np.isfinite(length) or length < MIN_WAY_M:
-                raise UsageError(
-                    "a way through the road is too short to drive on",
-                    where=f"{self.name}, way {number}",
-                    found=f"{length:.1f} m, at least {MIN_WAY_M:g} m are needed",
-                )
-
-    def area(self) -> shapely.Geometry:
-        """The drivable area."""
-        if self.drivable is not None:
-            return self.drivable
-        half = 0.5 * self.lane_width_m + self.shoulder_m
-        return shapely.union_all([shapely.LineString(w).buffer(half, cap_style="flat") for w in self.ways])
-
-    def map(self) -> LaneMap:
-        """Lanes to draw."""
-        if self.lane_map is not None:
-            return self.lane_map
-        lanes = {n: _lane(n, way, 0.5 * self.lane_width_m, self.speed_limit_mps) for n, way in enumerate(self.ways)}
-        return LaneMap(name=self.name, lanes=lanes)
-
-
-def _lane(number: int, center: FloatArray, half_width: float, limit: float) -> Lane:
-    way = np.gradient(center, axis=0)
-    normal = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.hypot(way[:, 0], way[:, 1])[:, None]
-    return Lane(
-        id=number,
-        left=center + half_width * normal,
-        right=center - half_width * normal,
-        center=center,
-        speed_limit_mps=limit,
-    )
-
 
 class RoadTables(NamedTuple):
     """What compiled code knows about a road. Rows of all ways lie one after the other.
 
     Attributes:
-        path: (R, 6) x, y, cosine, sine, heading, reference speed in curves; see :mod:`giveway.planning.occupancy`.
+        path: (R, 6) x, y, cosine, sine, heading, reference speed in curves; see :mod:`giveway.roads.route_tables`.
         first: (L,) first row of each way.
         num_rows: (L,) how many it has.
-        coarse: (C, 5) coarse points of all ways, see :func:`giveway.planning.occupancy.coarse_points`.
+        coarse: (C, 5) coarse points of all ways, see :func:`giveway.roads.route_tables.coarse_points`.
         coarse_first: (L,) first coarse point of each way.
         coarse_count: (L,) how many it has.
         step: (L,) their spacing [m].

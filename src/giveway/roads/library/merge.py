@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from giveway.generate.roads.road import Road
-from giveway.generate.roads.shapes import bend, joined, line
+from giveway.roads.library.shapes import bend, joined, line
+from giveway.roads.road import Road
 
 LENGTH_M = 400.0
 LANE_WIDTH_M = 3.5

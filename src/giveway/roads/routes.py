@@ -152,6 +152,6 @@ def _curve_speed(heading: FloatArray, step: float) -> FloatArray:
 
 
 def table_of(path: CarPath) -> FloatArray:
-    """(P, 6) table for the compiled kernels; columns as in :mod:`giveway.planning.occupancy`."""
+    """(P, 6) table for the compiled kernels; columns as in :mod:`giveway.roads.route_tables`."""
     cos, sin = np.cos(path.heading), np.sin(path.heading)
     return np.stack([path.x, path.y, cos, sin, path.heading, path.curve_speed], axis=1)
