@@ -16,11 +16,16 @@ from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.roads.routes import CarPath, path_through, project
-from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.starts import past_along, shifted
+from giveway.sim.state import FUTURE, PAST, DriverCode
 from giveway.sim.verify import verify_recording
 
-DRIVERS = {Role.EGO: Driver.PLANNER, Role.REACTIVE: Driver.PLANNER, Role.IDM: Driver.IDM, Role.REPLAY: Driver.REPLAY}
+CODES = {
+    Role.EGO: DriverCode.PLANNER,
+    Role.REACTIVE: DriverCode.PLANNER,
+    Role.IDM: DriverCode.IDM,
+    Role.REPLAY: DriverCode.REPLAY,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +44,7 @@ class PreparedCase:
         recorded_size: (A, 2) the same without what altered starts say.
         heading_known: (A,) whether the source gives headings; restored in the log.
         role: (A,) role of each agent.
-        driver: (A,) :class:`~giveway.sim.arrays.Driver`.
+        driver: (A,) :class:`~giveway.sim.state.DriverCode`.
         predicted: (A,) whether predictions are asked for.
         hidden: (A,) not seen by the ego's planner.
         favored: (A,) has the right of way over the ego.
@@ -131,7 +136,7 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         recorded_size=size,
         heading_known=_headings_known(window),
         role=roles,
-        driver=np.array([DRIVERS[role] for role in roles], dtype=np.int64),
+        driver=np.array([CODES[role] for role in roles], dtype=np.int64),
         predicted=np.array([str(i) in cast and cast[str(i)].predicted for i in window.ids], dtype=np.bool_),
         hidden=np.array([case.hide_unpredicted and str(i) not in cast for i in window.ids], dtype=np.bool_),
         favored=np.array([str(i) in case.right_of_way for i in window.ids], dtype=np.bool_),
@@ -161,7 +166,7 @@ def _origin(case: Case, row: RowOrigin) -> RowOrigin:
     return row
 
 
-def with_drivers(prepared: PreparedCase, ego: Driver, *, everyone_replays: bool = False) -> PreparedCase:
+def with_drivers(prepared: PreparedCase, ego: DriverCode, *, everyone_replays: bool = False) -> PreparedCase:
     """The same case with another driver for the ego, or with every car on replay.
 
     A car on replay is the recorded one, also where the case alters its start: recorded size, recorded past.
@@ -169,8 +174,8 @@ def with_drivers(prepared: PreparedCase, ego: Driver, *, everyone_replays: bool 
     driver = prepared.driver.copy()
     driver[prepared.ego] = ego
     if everyone_replays:
-        driver[:] = Driver.REPLAY
-    replayed = driver == Driver.REPLAY
+        driver[:] = DriverCode.REPLAY
+    replayed = driver == DriverCode.REPLAY
     return replace(
         prepared,
         driver=driver,
