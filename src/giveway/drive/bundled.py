@@ -156,6 +156,7 @@ def _prepared(kind: str, n: int, cars: list[_Driver], ticks: int) -> PreparedCas
         heading_known=np.ones(count, dtype=np.bool_),
         role=(Role.EGO, *(Role.REACTIVE,) * (count - 1)),
         driver=np.full(count, int(DriverCode.PLANNER), dtype=np.int64),
+        driver_name=("",) * count,
         predicted=np.zeros(count, dtype=np.bool_),
         hidden=np.zeros(count, dtype=np.bool_),
         favored=np.array([car.has_priority for car in cars]),

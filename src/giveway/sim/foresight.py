@@ -29,8 +29,9 @@ def foresee(
 ) -> FloatArray:
     """Run ahead without changing the simulation.
 
-    Every car but the ego decides as it always does, tick by tick. The ego drives the plan it made one tick ago and goes
-    on at its last speed; an ego on replay drives its recording.
+    Every car that the compiled step knows decides as it always does, tick by tick. The ego and cars that are driven
+    from outside drive the plan they made one tick ago and go on at its last speed; an ego on replay drives its
+    recording.
 
     Args:
         static: of the simulation.
@@ -68,12 +69,13 @@ def foresee(
     )
     told = decisions._replace(along_s=decisions.along_s.copy(), speed=decisions.speed.copy())
     copy.plan_s[0] = state.plan_s[tick % 2]
-    plan = copy.plan_s[0, rows, static.ego]
+    told_what = driver == DriverCode.EXTERNAL  # keep to the plans made one tick ago
+    plan = copy.plan_s[0][told_what]
     beyond = plan[:, -1:] + (plan[:, -1:] - plan[:, -2:-1]) * np.arange(1, steps + 2)
     way = np.concatenate([plan, beyond], axis=1)
     for k in range(steps):
-        told.along_s[rows, static.ego] = way[:, k + 1 : k + 1 + PLAN_STEPS]
-        told.speed[rows, static.ego] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
+        told.along_s[told_what] = way[:, k + 1 : k + 1 + PLAN_STEPS]
+        told.speed[told_what] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
         advance(ahead, copy, told, nothing, idm, profiles, 0, static.ego.size)
     after = slice(PAST + 1, PAST + 1 + steps)
     return np.where((copy.on & wanted[:, None, None])[:, :, after, None], copy.log[:, :, after], np.nan)

@@ -117,7 +117,7 @@ def _drive_log(
     recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
-    events += _life_events(simulation, c, tracks)
+    events += _life_events(simulation, c, tracks) + simulation.batch.events[c]
     path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
     recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
     expected = prepared.expected_progress_m

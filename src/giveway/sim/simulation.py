@@ -14,7 +14,7 @@ the same numbers and what they answer is inspected by the same function.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -31,6 +31,8 @@ from giveway.planning.protocol import Plan, Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.bicycle import ACCEL
 from giveway.sim.conflicts import routes_and_conflicts
+from giveway.sim.drivers import DRIVERS
+from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
@@ -64,6 +66,8 @@ class Simulation:
         idm: parameters of car-following cars.
         profiles: parameters of the default planner.
         planner: plans for every ego whose driver is EXTERNAL.
+        drivers: drivers of cars that the compiled step does not know, by name; the registered ones if not given.
+        roll_out: number of the roll-out, for drivers that draw random numbers.
         threads: cases are spread over this many; never changes a result.
     """
 
@@ -75,6 +79,8 @@ class Simulation:
         idm: IdmParameters | None = None,
         profiles: ProfileParameters | None = None,
         planner: Planner | None = None,
+        drivers: Mapping[str, Driver] | None = None,
+        roll_out: int = 0,
         threads: int = 1,
     ) -> None:
         self.cases = tuple(cases)
@@ -99,7 +105,13 @@ class Simulation:
         ticks = int(self.static.num_ticks.max())
         self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
         """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
-        begin(self.static, self.state, np.ones(len(self.cases), dtype=np.bool_))
+        everyone = np.ones(len(self.cases), dtype=np.bool_)
+        begin(self.static, self.state, everyone)
+        self.batch = self._batch(roll_out)
+        self._drivers = [
+            (driver, mine, driver.reset(self.batch, mine, everyone, None))
+            for driver, mine in self._outside_drivers(drivers or {})
+        ]
 
     @property
     def tick(self) -> int:
@@ -170,6 +182,7 @@ class Simulation:
                 accepted = accept(predictions, self.requests())
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
+        self._ask_drivers()
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self._keep_plans()
         return accepted
@@ -251,6 +264,42 @@ class Simulation:
         jobs = [self._pool.submit(call, self.static, self.state, *args, a, b) for a, b in self._chunks]
         for job in jobs:
             job.result()
+
+    def _batch(self, roll_out: int) -> Batch:
+        kinds = np.zeros(self.static.driver.shape, dtype=np.int64)
+        for c, case in enumerate(self.cases):
+            kinds[c, : len(case.ids)] = case.kind
+        return Batch(
+            static=self.static,
+            state=self.state,
+            decisions=self.decisions,
+            episodes=[case.case.id for case in self.cases],
+            ids=self._names[1],
+            kinds=kinds,
+            paths=[case.paths for case in self.cases],
+            seed=self.seed,
+            roll_out=roll_out,
+            events=[[] for _ in self.cases],
+        )
+
+    def _outside_drivers(self, given: Mapping[str, Driver]) -> Iterator[tuple[Driver, BoolArray]]:
+        """Drivers that the compiled step does not know, with the cars (C, A) that they move."""
+        names = sorted({name for case in self.cases for name in case.driver_name if name})
+        for name in names:
+            mine = np.zeros(self.static.driver.shape, dtype=np.bool_)
+            for c, case in enumerate(self.cases):
+                mine[c, : len(case.ids)] = [n == name for n in case.driver_name]
+            yield given[name] if name in given else DRIVERS.get(name)(), mine
+
+    def _ask_drivers(self) -> None:
+        """Let drivers that the compiled step does not know decide for their cars."""
+        for driver, mine, own in self._drivers:
+            if driver.kernel is not None:
+                self._each(driver.kernel, self.decisions, mine, own)
+            else:
+                here = mine & self.state.present & self.batch.running[:, None]
+                if here.any():
+                    driver.decide(self.batch, here, own)
 
     def _plan_outside(self, forecast: Forecast) -> None:
         """Let the planner decide for every ego that is driven from outside."""
