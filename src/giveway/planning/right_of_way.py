@@ -85,6 +85,12 @@ def dash_time(distance: float, speed: float, desired: float) -> float:
 
 
 @njit(cache=True, nogil=True)
+def dash_speed(time: float, speed: float, desired: float) -> float:
+    """Speed of a free dash after a time [m/s]."""
+    return max(speed, min(speed + DASH_ACCEL_MPS2 * time, desired))
+
+
+@njit(cache=True, nogil=True)
 def cruise_time(distance: float, speed: float) -> float:
     """Time over a distance at constant speed [s]; 0 if it is not positive, infinite for a car that stands."""
     if distance <= 0.0:
