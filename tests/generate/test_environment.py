@@ -69,7 +69,7 @@ def test_threads_do_not_change_a_number():
 
 
 def test_pettingzoo_finds_nothing_to_complain_about():
-    from giveway.generate.environment.parallel import TrafficEnv
+    from giveway.generate.parallel import TrafficEnv
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the checks import deprecated games of their own
@@ -176,7 +176,7 @@ def test_a_planner_in_its_own_process_drives_like_the_compiled_one(monkeypatch):
         for _ in range(15):
             inside.step(np.zeros((1, 1, 2)))
             outside.step(np.zeros((1, 1, 2)))
-        np.testing.assert_allclose(inside.moving.state, outside.moving.state, atol=1e-9)
+        np.testing.assert_allclose(inside.state.car, outside.state.car, atol=1e-9)
     finally:
         outside.close()
 

@@ -73,12 +73,14 @@ class Car:
         role: who moves it.
         predicted: whether the ego's planner is given the participant's prediction of it; never for the ego.
         start: a start other than the recorded one, or None.
+        driver: registered driver that moves it instead of the one of its role; empty for that one.
     """
 
     id: str
     role: Role
     predicted: bool = False
     start: Start | None = None
+    driver: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +176,11 @@ class Case:
 
 
 def case_dict(case: Case) -> dict[str, Any]:
-    """The case in JSON's types; an origin that nobody declared is left out."""
+    """The case in JSON's types; an origin and drivers that nobody declared are left out."""
     plain = json.loads(json.dumps(asdict(case)))
+    for car in plain["cars"]:
+        if not car["driver"]:
+            del car["driver"]
     if case.origin is None:
         del plain["origin"]
     return plain
@@ -217,7 +222,7 @@ def _texts(case: Case) -> dict[str, str]:
     names = ("id", "dataset", "recording", "site", "tracks_sha256", "source")
     return {name: getattr(case, name) for name in names} | {
         "right_of_way": max(case.right_of_way, key=len, default=""),
-        "cars": max((car.id for car in case.cars), key=len, default=""),
+        "cars": max((text for car in case.cars for text in (car.id, car.driver)), key=len, default=""),
     }
 
 

@@ -19,11 +19,11 @@ from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
 from giveway.roads.queries import PreparedMap
-from giveway.sim.arrays import Driver
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase, prepare, with_drivers
 from giveway.sim.recording import PredictionLog, drive_logs
 from giveway.sim.simulation import Simulation
+from giveway.sim.state import DriverCode
 
 BATCH = 64
 """Cases stepped together; bounds memory, never changes a log."""
@@ -199,10 +199,10 @@ def run_to_end(simulation: Simulation, log: PredictionLog, predictor: FittedPred
     return 1000.0 * float(np.mean(spent)) if spent else 0.0
 
 
-def driver_of(planner: Planner) -> Driver:
+def driver_of(planner: Planner) -> DriverCode:
     """The simulator's driver for a planner."""
     name = planner.info.driver
-    return Driver[name] if name else Driver.EXTERNAL
+    return DriverCode[name] if name else DriverCode.EXTERNAL
 
 
 def humans(log: DriveLog) -> DriveLog:

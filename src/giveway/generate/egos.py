@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.generate.environment.arrays import DT_S, EgoDriver, Given
+from giveway.generate.objective.arrays import DT_S
 from giveway.generate.protocol import Outcome
 from giveway.planning import make_planner
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
 from giveway.planning.protocol import Plan, Situation
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
+from giveway.sim.state import LANE_S, PAST, DriverCode
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from giveway.generate.worlds import Worlds
 
-COMPILED = {"IDM": EgoDriver.IDM, "PLANNER": EgoDriver.DEFAULT, "CONSTANT_SPEED": EgoDriver.CONSTANT_SPEED}
+COMPILED = {code.name: code for code in (DriverCode.IDM, DriverCode.PLANNER, DriverCode.CONSTANT_SPEED)}
 
 START_S = 60.0
 """How long a planner may take to be imported."""
@@ -42,7 +44,7 @@ class Ego:
         profiles: parameters of the default planner.
     """
 
-    driver: EgoDriver
+    driver: DriverCode
     idm: IdmParameters | None = None
     profiles: ProfileParameters = field(default_factory=ProfileParameters)
 
@@ -55,7 +57,7 @@ def resolve_ego(name: str) -> Ego:
         UsageError: something that is not a planner.
     """
     planner: Any = make_planner(name)
-    driver = COMPILED.get(planner.info.driver, EgoDriver.OUTSIDE)
+    driver = COMPILED.get(planner.info.driver, DriverCode.EXTERNAL)
     parameters = getattr(planner, "parameters", None)
     return Ego(
         driver=driver,
@@ -83,17 +85,19 @@ class OutsideEgo:
         self._pipe: Connection | None = None
         self._previous: dict[int, FloatArray] = {}
 
-    def plan(self, worlds: Worlds, running: BoolArray, given: Given) -> None:
+    def plan(self, worlds: Worlds, running: BoolArray) -> None:
         """Ask for a plan of every running world; what goes wrong is noted as a finding of that world."""
-        given.finding[:] = 0
+        worlds.judged.finding[:] = 0
         for w in np.flatnonzero(running).tolist():
             code, message, plan = self._ask(situation_of(worlds, w))
             if plan is None:
-                given.finding[w] = int(code)
+                worlds.judged.finding[w] = int(code)
                 worlds.findings[w] = message
+                worlds.decisions.along_s[w, 0] = worlds.state.lane[w, 0, LANE_S]  # it stands where it failed
+                worlds.decisions.speed[w, 0] = 0.0
             else:
-                given.ego_s[w] = plan.s_m
-                given.ego_speed[w] = plan.speed_mps
+                worlds.decisions.along_s[w, 0] = plan.s_m
+                worlds.decisions.speed[w, 0] = plan.speed_mps
 
     def close(self) -> None:
         """End the process."""
@@ -176,36 +180,37 @@ def plan_problem(s: Any, speed: Any, situation: Situation) -> str:
 
 def situation_of(worlds: Worlds, w: int) -> Situation:
     """What the planner of world w may know: everybody's state, and straight-on predictions of all others."""
-    moving, tables, rules = worlds.moving, worlds.tables, worlds.rules
-    state = moving.state[w]
-    cos, sin = np.cos(state[:, 2]), np.sin(state[:, 2])
-    others = np.flatnonzero(moving.present[w, 1:]) + 1
+    state, tables, size = worlds.state, worlds.tables, worlds.rules.size
+    car = state.car[w]
+    cos, sin = np.cos(car[:, HEADING]), np.sin(car[:, HEADING])
+    others = np.flatnonzero(state.present[w, 1:]) + 1
     ahead = 2.0 * DT_S * np.arange(1, CHECK_STEPS + 1)
+    now = state.log[w, :, (PAST + int(state.tick[w])) % state.log.shape[2]]
     modes = np.empty((others.size, CHECK_STEPS, 4))
-    modes[..., 0] = state[others, 0][:, None] + ahead * (state[others, 3] * cos[others])[:, None]
-    modes[..., 1] = state[others, 1][:, None] + ahead * (state[others, 3] * sin[others])[:, None]
+    modes[..., 0] = now[others, 0][:, None] + ahead * now[others, 2][:, None]
+    modes[..., 1] = now[others, 1][:, None] + ahead * now[others, 3][:, None]
     modes[..., 2] = cos[others][:, None]
     modes[..., 3] = sin[others][:, None]
     facts = np.zeros((others.size, ROW_FACTS))
-    facts[:, :2] = rules.size[others]
+    facts[:, :2] = size[others]
     facts[:, 2] = others
     facts[:, 3] = 1.0
     facts[:, 4] = 0.2
-    way = int(moving.way[w, 0])
-    first = int(tables.first[way])
+    route = int(state.route[w, 0])
+    first = int(tables.first[route])
     return Situation(
-        path=tables.path[first : first + int(tables.num_rows[way])],
-        path_step_m=float(tables.step[way]),
-        s_m=float(moving.lane[w, 0, 0]),
-        speed_mps=float(state[0, 3]),
-        accel_mps2=float(state[0, 5]),
-        size_m=rules.size[0],
-        desired_speed_mps=float(moving.desired[w, 0]),
-        previous_s_m=moving.plan_s[w].copy(),
+        path=tables.path[first : first + int(tables.num_rows[route])],
+        path_step_m=float(tables.step[route]),
+        s_m=float(state.lane[w, 0, LANE_S]),
+        speed_mps=float(car[0, SPEED]),
+        accel_mps2=float(car[0, ACCEL]),
+        size_m=size[0],
+        desired_speed_mps=float(worlds.static.desired_speed[w, 0]),
+        previous_s_m=state.plan_s[int(state.tick[w]) % 2, w, 0].copy(),
         mode_states=modes,
         mode_facts=facts,
         own=0,
-        states=np.stack([state[:, 0], state[:, 1], state[:, 3], cos, sin], axis=1),
-        present=moving.present[w].copy(),
-        sizes=rules.size,
+        states=np.stack([car[:, X], car[:, Y], car[:, SPEED], cos, sin], axis=1),
+        present=state.present[w].copy(),
+        sizes=size,
     )

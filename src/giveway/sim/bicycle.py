@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.sim.motion import MAX_STEER_RAD, WHEELBASE_SHARE
 
 X, Y, HEADING, SPEED, STEER, ACCEL = range(6)
-"""Columns of the state of a free car: box center [m], heading [rad], speed of the center [m/s], front wheel angle
+"""Columns of the state of a car: box center [m], heading [rad], speed of the center [m/s], front wheel angle
 [rad], acceleration of the last step [m/s^2]."""
 
-FREE_STATE = 6
+CAR_STATE = 6
+
+WHEELBASE_SHARE = 0.6
+"""Wheelbase of a car as a share of its length."""
+
+MAX_STEER_RAD = 0.6
 
 
 class MotionBounds(NamedTuple):
