@@ -76,7 +76,7 @@ class Episode:
     limits: MotionBounds = EGO_BOUNDS
     dt_s: float = 0.1
     goal_m: float
-    routes: Mapping[int, FloatArray] = field(default_factory=_none)
+    routes: Mapping[int, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
