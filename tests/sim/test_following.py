@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from giveway.planning.limits import EGO_BOUNDS
 from giveway.planning.protocol import Plan
 from giveway.roads.routes import path_through, table_of
-from giveway.sim.following import curvature_to, follow, poses_of
 from giveway.sim.bicycle import WHEELBASE_SHARE, drive_free, steer_for
+from giveway.sim.following import curvature_to, follow, poses_of
 
 LENGTH = 4.5
 DT = 0.1

@@ -17,8 +17,8 @@ from giveway.core.kernels import njit
 from giveway.planning.limits import MotionBounds
 from giveway.planning.protocol import Plan
 from giveway.sim import bicycle
-from giveway.sim.compiling import compiled
 from giveway.sim.bicycle import HEADING, SPEED, STEER, WHEELBASE_SHARE, X, Y, steer_for
+from giveway.sim.compiling import compiled
 from giveway.sim.motion import look_up
 
 LOOK_AHEAD_S = 0.6

@@ -240,7 +240,7 @@ class Simulation:
             accel_mps2=float(state.car[case, agent, ACCEL]),
             size_m=static.size[case, agent],
             desired_speed_mps=float(static.desired_speed[case, agent]),
-            previous_s_m=state.plan_s[self.tick % 2, case, agent],
+            previous_s_m=state.plan_s[self.tick % 2, case, agent].copy(),
             mode_states=row_states[:rows],
             mode_facts=row_facts[:rows],
             own=agent,
