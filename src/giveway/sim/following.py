@@ -34,6 +34,10 @@ PLACE_GAIN_PS2 = 1.5
 """Acceleration per meter that the car is behind its trajectory [1/s^2]."""
 
 
+MAX_OFFSET_M = 1.5
+"""A plan along a route stays this near to it."""
+
+
 @njit(cache=True, nogil=True)
 def _point_ahead(x: float, y: float, states: FloatArray, reach: float) -> tuple[float, float]:
     """The point of the trajectory that is ``reach`` meters of its path beyond the place nearest to (x, y).
@@ -141,3 +145,25 @@ def poses_of(plan: Plan, path: FloatArray, step_m: float, dt: float) -> FloatArr
     speed = np.hypot(along, aside)
     speed[0] = plan.speed_mps
     return np.stack([x, y, poses[:, 2] + turn, speed], axis=1)
+
+
+def offset_problem(offset_m: FloatArray, poses: FloatArray, bounds: MotionBounds) -> str:
+    """What is wrong with the offsets of a plan, in one sentence; empty if nothing is.
+
+    Args:
+        offset_m: (50,) to the left of the route.
+        poses: (50, 4) of the plan, see :func:`poses_of`.
+        bounds: of the car; the curvature counts where it moves by at least 5 cm per tick.
+    """
+    widest = float(np.abs(offset_m).max())
+    if widest > MAX_OFFSET_M:
+        return f"a plan {widest:.2f} m beside its route; at most {MAX_OFFSET_M:g} m"
+    way = np.hypot(*np.diff(poses[:, :2], axis=0).T)
+    moves = way > 0.05
+    bend = np.abs(np.diff(poses[:, 2]))[moves] / way[moves]
+    lateral = bend * poses[1:, 3][moves] ** 2
+    if bend.size and bend.max() > bounds.max_curvature_pm + 1e-9:
+        return f"a plan that bends by {bend.max():.2f} 1/m; at most {bounds.max_curvature_pm:g}"
+    if bend.size and lateral.max() > bounds.max_lateral_mps2 + 1e-9:
+        return f"a plan that asks for {lateral.max():.1f} m/s^2 to the side; at most {bounds.max_lateral_mps2:g}"
+    return ""

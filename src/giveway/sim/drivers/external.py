@@ -1,248 +1,149 @@
-"""Planners that are not compiled: one instance per episode, in this process or in one of its own.
-
-A host owns the instances. It is told when an episode begins in a *slot* (the number of a world in its batch), is asked
-for all slots of a tick at once, and answers with what can be driven or with a :class:`Finding`: a planner that raises,
-hangs or answers nonsense is a result about that planner, with the episode in which it happened, and never the end of
-the others.
-"""
+"""Driver ``external``: egos of a batch that are driven by planners in Python."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from giveway.core.errors import UsageError
-from giveway.planning import base, make_planner
-from giveway.planning.protocol import Answer, Control, Episode, Plan, Planner, Situation, Trajectory
-
-
-class Fault(StrEnum):
-    """What a planner did wrong."""
-
-    RAISED = "raised"
-    HUNG = "hung"
-    INVALID = "invalid"
+from giveway.core.arrays import FloatArray
+from giveway.core.case import TICK_S
+from giveway.planning.profiles import PLAN_STEPS
+from giveway.planning.protocol import Answer, Control, Episode, Plan, Situation, Trajectory
+from giveway.sim.bicycle import SPEED
+from giveway.sim.drivers.hosts import Fault, Finding, Host, found
+from giveway.sim.following import follow, offset_problem, poses_of
+from giveway.sim.situations import Names, route_rows, situation_of
+from giveway.sim.state import LANE_S, Decision, Decisions, Forecast, State, Static
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A planner that failed.
+class EpisodeFacts:
+    """What is known about an episode beside the arrays of its world.
 
     Attributes:
-        fault: how.
-        episode: in which episode.
-        tick: at which tick of it.
-        sentence: what happened.
+        names: of the episode and its cars.
+        seed: for the planner.
+        goal_m: arc length on the ego's route where the episode is over; the end of the route if None.
+        routes: numbers of routes the ego may change to.
     """
 
-    fault: Fault
-    episode: str
-    tick: int
-    sentence: str
+    names: Names
+    seed: int
+    goal_m: float | None = None
+    routes: tuple[int, ...] = ()
 
 
-class Host(Protocol):
-    """Where planners live."""
+class ExternalEgos:
+    """Asks the planners of the egos and writes what they decide.
 
-    def reset(self, slot: int, episode: Episode) -> None:
-        """An episode begins in a slot; the one before, if any, is over."""
-        ...
-
-    def plan(self, situations: Mapping[int, Situation]) -> dict[int, Answer | Finding]:
-        """What to do in each slot; called in order of time."""
-        ...
-
-    def close(self) -> None:
-        """Give everything back."""
-        ...
-
-
-def keeps_state(planner: Planner) -> bool:
-    """Whether a planner wants to know when an episode begins."""
-    reset = getattr(type(planner), "reset", None)
-    return reset is not None and reset is not base.Planner.reset
-
-
-class Instances:
-    """Instances of a planner, one per slot where it keeps state; nothing they do is caught.
+    A plan along the route is driven exactly as long as the ego has never steered in its episode. Everything else moves
+    it freely, by the bicycle within its bounds.
 
     Args:
-        planner: is never asked itself if it keeps state and has no ``plan_batch``; the instances are its copies.
-
-    Raises:
-        UsageError: it keeps state and cannot be copied.
+        host: of the planners.
+        static: of the batch.
+        state: of the batch.
+        decisions: of the batch; those of the egos are written.
     """
 
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
-        self.is_batched = callable(getattr(planner, "plan_batch", None))
-        self._is_shared = self.is_batched or not keeps_state(planner)
-        self._of_slot: dict[int, Planner] = {}
-        if not self._is_shared:
-            error, _ = attempt(copy.deepcopy, planner)
-            if error:
-                raise UsageError(
-                    "a planner that keeps state must be copied for each episode, and this one cannot be",
-                    where=planner.info.name,
-                    found=error,
-                    hint="make it in reset(episode), or define plan_batch(situations)",
-                )
+    def __init__(self, host: Host, static: Static, state: State, decisions: Decisions) -> None:
+        self.host = host
+        self.findings: dict[int, Finding] = {}
+        """What a planner did wrong, by world, since its episode began."""
+        self._static, self._state, self._decisions = static, state, decisions
+        self._facts: dict[int, EpisodeFacts] = {}
+        self._has_steered: set[int] = set()
 
-    def reset(self, slot: int, episode: Episode) -> None:
-        """Begin an episode with a fresh copy."""
-        if not self._is_shared:
-            self._of_slot[slot] = copy.deepcopy(self.planner)
-        if keeps_state(self.planner):
-            self._of_slot.get(slot, self.planner).reset(episode)  # type: ignore[attr-defined]
-
-    def plan(self, slot: int, situation: Situation) -> Any:
-        """What the planner of one slot says."""
-        return self._of_slot.get(slot, self.planner).plan(situation)
-
-    def plan_batch(self, situations: Sequence[Situation]) -> list[Any]:
-        """What a planner says that serves all slots."""
-        answers = list(self.planner.plan_batch(situations))  # type: ignore[attr-defined]
-        if len(answers) != len(situations):
-            raise ValueError(f"plan_batch gave {len(answers)} answers to {len(situations)} situations")
-        return answers
-
-
-class LocalHost:
-    """Planners in this process: nothing is sent, and nothing that hangs can be ended.
-
-    Args:
-        planner: see :class:`Instances`.
-    """
-
-    def __init__(self, planner: Planner) -> None:
-        self._instances = Instances(planner)
-        self._failed: dict[int, str] = {}
-
-    def reset(self, slot: int, episode: Episode) -> None:
-        """An episode begins; a planner that cannot begin it fails at its first tick."""
-        self._failed.pop(slot, None)
-        error, _ = attempt(self._instances.reset, slot, episode)
-        if error:
-            self._failed[slot] = error
-
-    def plan(self, situations: Mapping[int, Situation]) -> dict[int, Answer | Finding]:
-        """Ask slot by slot, or all at once."""
-        out: dict[int, Answer | Finding] = {
-            slot: found(Fault.RAISED, seen, self._failed[slot])
-            for slot, seen in situations.items()
-            if slot in self._failed
-        }
-        asked = {slot: seen for slot, seen in situations.items() if slot not in out}
-        if self._instances.is_batched and asked:
-            error, answers = attempt(self._instances.plan_batch, list(asked.values()))
-            for (slot, seen), answer in zip(asked.items(), answers or [None] * len(asked), strict=True):
-                out[slot] = found(Fault.RAISED, seen, error) if error else settled(read(answer), seen)
-            return out
-        for slot, seen in asked.items():
-            out[slot] = settled(taken(self._instances.plan, slot, seen), seen)
-        return out
-
-    def close(self) -> None:
-        """Nothing to give back."""
-
-
-def attempt(call: Callable[..., Any], *args: Any) -> tuple[str, Any]:
-    """The sentence of whatever a call raises, and what it returns otherwise."""
-    try:
-        return "", call(*args)
-    except (Exception, SystemExit) as error:
-        return f"{type(error).__name__}: {error}", None
-
-
-def found(fault: Fault, situation: Situation, sentence: str) -> Finding:
-    """A finding with the episode and tick of its situation."""
-    return Finding(fault=fault, episode=situation.episode, tick=situation.tick, sentence=sentence)
-
-
-Reply: TypeAlias = tuple[Fault | None, str, Answer | None]
-"""What is wrong and how to say it, or an answer."""
-
-
-def taken(call: Callable[..., Any], *args: Any) -> Reply:
-    """What a planner says when it is called."""
-    error, answer = attempt(call, *args)
-    return (Fault.RAISED, error, None) if error else read(answer)
-
-
-def read(answer: Any) -> Reply:
-    """An answer in the types of this package."""
-    problem, plain = attempt(plain_answer, answer)
-    return (Fault.INVALID, problem.partition(": ")[2], None) if problem else (None, "", plain)
-
-
-def settled(reply: Reply, situation: Situation) -> Answer | Finding:
-    """What can be driven, or the finding that it cannot."""
-    fault, sentence, answer = reply
-    if fault is not None or answer is None:
-        return found(fault or Fault.INVALID, situation, sentence)
-    problem = problem_of(answer, situation)
-    return found(Fault.INVALID, situation, problem) if problem else answer
-
-
-def problem_of(answer: Answer, situation: Situation) -> str:
-    """Seam until the one plan check is there."""
-    try:
-        from giveway.sim.plans import problem_of as check
-    except ModuleNotFoundError:
-        values: Any = getattr(answer, "s_m", getattr(answer, "states", getattr(answer, "accel_mps2", None)))
-        return "" if np.isfinite(values).all() else "a plan with NaN or infinity"
-    return check(answer, situation)
-
-
-def plain_answer(answer: Any) -> Answer:
-    """The same answer in the types of this package, with arrays of float64.
-
-    Raises:
-        TypeError, ValueError: it is no answer.
-    """
-    if hasattr(answer, "s_m"):
-        offset = getattr(answer, "offset_m", None)
-        route = getattr(answer, "route", None)
-        return Plan(
-            s_m=_floats(answer.s_m),
-            speed_mps=float(answer.speed_mps),
-            offset_m=None if offset is None else _floats(offset),
-            route=None if route is None else int(route),
+    def begin(self, w: int, facts: EpisodeFacts) -> None:
+        """An episode begins in a world that the simulator has begun."""
+        static, ego = self._static, int(self._static.ego[w])
+        route = int(static.start_route[w, ego])
+        table, step = route_rows(static, route), float(static.road.step[route])
+        self._facts[w] = facts
+        self._has_steered.discard(w)
+        self.findings.pop(w, None)
+        self._decisions.kind[w, ego] = int(Decision.ALONG)
+        self.host.reset(
+            w,
+            Episode(
+                id=facts.names.episode,
+                seed=facts.seed,
+                route=table,
+                route_step_m=step,
+                map=facts.names.map,
+                size_m=static.size[w, ego].copy(),
+                limits=static.bounds,
+                dt_s=TICK_S,
+                goal_m=(len(table) - 1) * step if facts.goal_m is None else facts.goal_m,
+                routes={number: route_rows(static, number) for number in facts.routes},
+            ),
         )
-    if hasattr(answer, "states"):
-        return Trajectory(states=_floats(answer.states))
-    if hasattr(answer, "steer_rate_radps"):
-        return Control(accel_mps2=float(answer.accel_mps2), steer_rate_radps=float(answer.steer_rate_radps))
-    raise TypeError(f"a planner returns a Plan, a Trajectory or a Control, this one returned {type(answer).__name__}")
 
+    def decide(self, worlds: Iterable[int], forecast: Forecast) -> None:
+        """Let the egos of some worlds decide about the coming tick; who cannot stands and has a finding."""
+        seen = {w: self.situation(w, forecast) for w in worlds}
+        for w, answer in self.host.plan(seen).items():
+            drivable = answer if isinstance(answer, Finding) else self._drivable(w, answer, seen[w])
+            if isinstance(drivable, Finding):
+                self.findings[w] = drivable
+                self._stand(w)
 
-def _floats(values: Any) -> Any:
-    return np.array(values, dtype=np.float64, order="C")
+    def situation(self, w: int, forecast: Forecast) -> Situation:
+        """What the planner of a world may know now."""
+        ego = int(self._static.ego[w])
+        return situation_of(self._static, self._state, self._decisions, forecast, w, ego, self._facts[w].names)
 
+    def close(self) -> None:
+        """End what the host has started."""
+        self.host.close()
 
-def make_host(
-    planner: str | Planner, *, deadline_s: float | None = None, warm_up_s: float = 20.0, own_process: bool = False
-) -> Host:
-    """Planners where they should live: in a process of their own if there is a deadline, here otherwise.
+    def _drivable(self, w: int, answer: Answer, seen: Situation) -> Finding | None:
+        """Write a decision, or say why that cannot be done."""
+        if isinstance(answer, Control):
+            self._steer(w, np.array([answer.accel_mps2, answer.steer_rate_radps]))
+        elif isinstance(answer, Trajectory):
+            self._follow(w, answer.states)
+        elif answer.offset_m is None and answer.route is None and w not in self._has_steered:
+            self._along(w, answer)
+        else:
+            if answer.route is not None and answer.route not in self._facts[w].routes:
+                return found(Fault.INVALID, seen, f"a plan on route {answer.route}, which the ego cannot change to")
+            route = seen.route if answer.route is None else answer.route
+            poses = poses_of(answer, route_rows(self._static, route), float(self._static.road.step[route]), TICK_S)
+            problem = "" if answer.offset_m is None else offset_problem(answer.offset_m, poses, self._static.bounds)
+            if problem:
+                return found(Fault.INVALID, seen, problem)
+            self._follow(w, poses)
+        return None
 
-    Args:
-        planner: name, import path or object; an object that is to be sent to another process must be importable.
-        deadline_s: for one answer; None for as long as it takes.
-        warm_up_s: added to the deadline of the first answer of a process.
-        own_process: another process even without a deadline.
+    def _along(self, w: int, plan: Plan) -> None:
+        ego, decisions = int(self._static.ego[w]), self._decisions
+        decisions.kind[w, ego] = int(Decision.ALONG)
+        decisions.along_s[w, ego] = plan.s_m
+        decisions.speed[w, ego] = plan.speed_mps
 
-    Raises:
-        UsageError: a deadline that is not positive, or an object that cannot be sent.
-    """
-    if deadline_s is not None and not deadline_s > 0.0:
-        raise UsageError("the deadline of a planner must be positive", where="deadline_s", found=deadline_s)
-    if deadline_s is None and not own_process:
-        return LocalHost(make_planner(planner) if isinstance(planner, str) else planner)
-    from giveway.sim.drivers.planner_process import ProcessHost
+    def _follow(self, w: int, states: FloatArray) -> None:
+        ego, static = int(self._static.ego[w]), self._static
+        control = np.empty((1, 2))
+        follow(self._state.car[w, ego][None], states[None], static.size[w, ego, :1], static.bounds, TICK_S, control)
+        self._steer(w, control[0])
 
-    return ProcessHost(planner, deadline_s=deadline_s, warm_up_s=warm_up_s)
+    def _steer(self, w: int, control: FloatArray) -> None:
+        ego, state = int(self._static.ego[w]), self._state
+        self._has_steered.add(w)
+        self._decisions.kind[w, ego] = int(Decision.FREE)
+        self._decisions.control[w, ego] = control
+        # What others and the next tick take for its plan: straight on.
+        ahead = state.car[w, ego, SPEED] * TICK_S * np.arange(1, PLAN_STEPS + 1)
+        state.plan_s[1 - int(state.tick[w]) % 2, w, ego] = state.lane[w, ego, LANE_S] + ahead
+
+    def _stand(self, w: int) -> None:
+        """The car stops where its planner failed."""
+        ego = int(self._static.ego[w])
+        if w in self._has_steered:
+            self._steer(w, np.array([-self._static.bounds.max_brake_mps2, 0.0]))
+        else:
+            here = float(self._state.lane[w, ego, LANE_S])
+            self._along(w, Plan(s_m=np.full(PLAN_STEPS, here), speed_mps=0.0))

@@ -60,7 +60,7 @@ def empty_observation(worlds: int) -> dict[str, Any]:
 def clip_observation(parts: dict[str, Any]) -> None:
     """Bring every value within its bounds, in place."""
     for name, (low, high) in PART_BOUNDS.items():
-        np.clip(parts[name], np.float32(low), np.float32(high), out=parts[name])
+        np.clip(parts[name], np.array(low, "f4"), np.array(high, "f4"), out=parts[name])
 
 
 @compiled(motion)

@@ -9,7 +9,7 @@ import pytest
 
 from giveway.core.errors import UsageError
 from giveway.planning.protocol import Control, Episode, Plan, Situation
-from giveway.sim.drivers.external import Fault, Finding, LocalHost, keeps_state, make_host
+from giveway.sim.drivers.hosts import Fault, Finding, LocalHost, keeps_state, make_host
 from giveway.testing.drive_scenes import crossing_road
 from giveway.testing.planners import situations
 from support import planners

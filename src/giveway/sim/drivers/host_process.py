@@ -16,7 +16,7 @@ import numpy as np
 from giveway.core.errors import UsageError
 from giveway.planning import make_planner
 from giveway.planning.protocol import Answer, Episode, Planner, Situation
-from giveway.sim.drivers.external import Fault, Finding, Instances, attempt, found, keeps_state, read, settled, taken
+from giveway.sim.drivers.hosts import Fault, Finding, Instances, attempt, found, keeps_state, read, settled, taken
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
