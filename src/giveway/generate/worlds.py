@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.core.histories import FUTURE_STEPS
-from giveway.generate.egos import OutsideEgo, resolve_ego
+from giveway.generate.egos import OUTCOMES, episode_facts, resolve_ego
 from giveway.generate.objective.arrays import (
     DT_S,
     ObservationMode,
@@ -30,11 +30,14 @@ from giveway.generate.prior import load_prior
 from giveway.generate.protocol import Outcome, Scenes, Transition
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
+from giveway.planning.protocol import HISTORY_TICKS
 from giveway.roads.library import make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
 from giveway.sim.bicycle import MotionBounds
 from giveway.sim.drivers.actions import ActionMode, LaneTargets, ordinary_actions, steer
+from giveway.sim.drivers.external import ExternalEgos
+from giveway.sim.drivers.hosts import make_host
 from giveway.sim.starts import place_on_routes
 from giveway.sim.state import (
     LANE_D,
@@ -154,7 +157,8 @@ class Worlds:
         self._mode = int(ActionMode[settings.actions.upper()])
         self._observed = observation_size(self.rules.observation, settings.cars, settings.traffic)
         self.static = self._static()
-        self.state = empty_state(self.static, PAST + 2)
+        columns = 2 + (HISTORY_TICKS if self.ego.driver is DriverCode.EXTERNAL else PAST)
+        self.state = empty_state(self.static, columns)
         self.decisions = empty_decisions(self.static)
         self.judged = empty_judged(n_worlds, self.rules)
         self._who = np.arange(1, 1 + settings.cars)
@@ -163,18 +167,22 @@ class Worlds:
         )
         self._forecast = no_forecast(self.static, FUTURE_STEPS)
         self._results = empty_results(n_worlds, self.rules, self._observed)
-        self.findings: dict[int, str] = {}
-        """What an outside planner did wrong, by world, since its reset."""
-        self._outside = (
-            OutsideEgo(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
-            if self.ego.driver is DriverCode.EXTERNAL
-            else None
-        )
+        self._map = self.road.map()
+        self._egos: ExternalEgos | None = None
+        if self.ego.driver is DriverCode.EXTERNAL:
+            host = make_host(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
+            self._egos = ExternalEgos(host, self.static, self.state, self.decisions)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         ends = np.linspace(0, n_worlds, max(threads, 1) + 1).astype(int)
         self._chunks = [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
         self.scenes: Scenes | None = None
         """Where the worlds started."""
+
+    @property
+    def findings(self) -> dict[int, str]:
+        """What an outside planner did wrong, by world, since its reset."""
+        found = {} if self._egos is None else self._egos.findings
+        return {world: finding.sentence for world, finding in found.items()}
 
     @property
     def n_worlds(self) -> int:
@@ -227,12 +235,14 @@ class Worlds:
         static.desired_speed[rows] = np.maximum(speed, 1.0)
         static.desired_speed[rows, 0] = scenes.ego_desired_speed
         static.num_ticks[rows] = self.settings.steps
-        for world in rows.tolist():
-            self.findings.pop(world, None)
         place_on_routes(static, chosen)
         begin(static, self.state, chosen)
         self._targets.route[rows], self._targets.row[rows] = self.state.route[rows], self.state.row[rows]
         begin_judging(static, self.rules, self.state, self.judged, self._results, chosen)
+        if self._egos is not None:
+            for row, world in enumerate(rows.tolist()):
+                facts = episode_facts(scenes, row, self._map, static.driver.shape[1], static.road.step.size)
+                self._egos.begin(world, facts)
         return self._results.observations.copy()
 
     def step(self, actions: FloatArray | IntArray) -> Transition:
@@ -240,8 +250,10 @@ class Worlds:
         if self.scenes is None:
             raise UsageError("step before reset", hint="call reset(seed=...) first")
         given = self._checked(actions)
-        if self._outside is not None:
-            self._outside.plan(self, self.judged.outcome == int(Outcome.RUNNING))
+        if self._egos is not None:
+            self._egos.decide(np.flatnonzero(self.judged.outcome == int(Outcome.RUNNING)).tolist(), self._forecast)
+            for world, found in self._egos.findings.items():
+                self.judged.finding[world] = int(OUTCOMES[found.fault])
         if self._pool is None or len(self._chunks) < 2:
             self._advance(given, 0, self._n)
         else:
@@ -320,8 +332,8 @@ class Worlds:
         """End helper threads and the process of an outside planner."""
         if self._pool is not None:
             self._pool.shutdown()
-        if self._outside is not None:
-            self._outside.close()
+        if self._egos is not None:
+            self._egos.close()
 
     def _keep(self, scenes: Scenes, rows: IntArray) -> None:
         if self.scenes is None or rows.size == self._n:

@@ -22,23 +22,23 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from giveway.core.errors import PredictionError
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
+from giveway.core.seeds import seed_for
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
-from giveway.planning.protocol import Plan, Planner, Situation
+from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
-from giveway.sim.bicycle import ACCEL
 from giveway.sim.conflicts import routes_and_conflicts
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.drivers.base import Batch, Driver
+from giveway.sim.drivers.external import EpisodeFacts, ExternalEgos
+from giveway.sim.drivers.hosts import make_host
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
-from giveway.sim.sight import gather_rows
+from giveway.sim.situations import Names, situation_of
 from giveway.sim.state import (
-    LANE_S,
     PAST,
     Decision,
     DriverCode,
@@ -53,9 +53,6 @@ from giveway.sim.step import advance, begin
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
 
-BACK_TOLERANCE_M = 1e-6
-"""Steps of a plan may go back by this much, which is rounding."""
-
 
 class Simulation:
     """Cases stepped together, one world each.
@@ -65,7 +62,9 @@ class Simulation:
         seed: root of all random streams (only stochastic predictors draw from them).
         idm: parameters of car-following cars.
         profiles: parameters of the default planner.
-        planner: plans for every ego whose driver is EXTERNAL.
+        planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
+        deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
+        warm_up_s: added to the deadline of its first answer.
         drivers: drivers of cars that the compiled step does not know, by name; the registered ones if not given.
         roll_out: number of the roll-out, for drivers that draw random numbers.
         threads: cases are spread over this many; never changes a result.
@@ -79,6 +78,8 @@ class Simulation:
         idm: IdmParameters | None = None,
         profiles: ProfileParameters | None = None,
         planner: Planner | None = None,
+        deadline_s: float | None = None,
+        warm_up_s: float = 20.0,
         drivers: Mapping[str, Driver] | None = None,
         roll_out: int = 0,
         threads: int = 1,
@@ -87,7 +88,6 @@ class Simulation:
         self.seed = seed
         self.idm = idm or IdmParameters()
         self.profiles = profiles or ProfileParameters()
-        self.planner = planner
         self.static, columns = pack(self.cases)
         self.state = empty_state(self.static, columns)
         self.decisions = empty_decisions(self.static)
@@ -112,6 +112,12 @@ class Simulation:
             (driver, mine, driver.reset(self.batch, mine, everyone, None))
             for driver, mine in self._outside_drivers(drivers or {})
         ]
+        rows = np.arange(len(self.cases))
+        self._outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
+        self._outside &= np.array([not case.driver_name[case.ego] for case in self.cases], dtype=np.bool_)
+        hosted = planner is not None and bool(self._outside.any())
+        self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
+        """Planners in Python, and what they did wrong."""
 
     @property
     def tick(self) -> int:
@@ -171,7 +177,7 @@ class Simulation:
             The predictions as they were used.
 
         Raises:
-            PredictionError: arrays of the wrong shape, or a plan from outside that cannot be driven.
+            PredictionError: arrays of the wrong shape.
         """
         accepted: AcceptedPredictions | None = None
         forecast = self._no_forecast
@@ -189,70 +195,15 @@ class Simulation:
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
         """What the planner of one car may know now."""
-        static, state, road, column = self.static, self.state, self.static.road, PAST + self.tick
         told = self._no_forecast if forecast is None else forecast
-        count = int(static.num_agents[case])
-        most = count * max(told.probability.shape[1], 1)
-        row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
-        log = state.log[case, :count, column]
-        now = np.stack(
-            [log[:, 0], log[:, 1], np.hypot(log[:, 2], log[:, 3]), np.cos(log[:, 4]), np.sin(log[:, 4])], axis=1
-        )
-        is_ego = bool(static.ego[case] == agent)
-        rows = gather_rows(
-            agent,
-            count,
-            column,
-            column,
-            is_ego,
-            bool(static.foresees[case]),
-            now,
-            state.log[case],
-            state.on[case, :, column],
-            static.driver[case],
-            self._free(case),
-            static.size[case],
-            static.hidden[case],
-            static.favored[case],
-            static.meets[case, agent],
-            road.sketch,
-            road.sketch_first,
-            road.sketch_count,
-            road.step,
-            state.route[case],
-            static.rec[case],
-            static.rec_on[case],
-            state.plan_s[self.tick % 2, case],
-            told.row[case],
-            told.states,
-            told.probability,
-            row_states,
-            row_facts,
-        )
-        present = state.on[case, :count, column]
-        route = int(state.route[case, agent])
-        first = int(road.first[route])
-        return Situation(
-            path=road.path[first : first + int(road.num_rows[route])],
-            path_step_m=float(road.step[route]),
-            s_m=float(state.lane[case, agent, LANE_S]),
-            speed_mps=float(now[agent, 2]),
-            accel_mps2=float(state.car[case, agent, ACCEL]),
-            size_m=static.size[case, agent],
-            desired_speed_mps=float(static.desired_speed[case, agent]),
-            previous_s_m=state.plan_s[self.tick % 2, case, agent],
-            mode_states=row_states[:rows],
-            mode_facts=row_facts[:rows],
-            own=agent,
-            states=now,
-            present=present & ~static.hidden[case, :count] if is_ego else present,
-            sizes=static.size[case, :count],
-        )
+        return situation_of(self.static, self.state, self.decisions, told, case, agent, self._names_of(case))
 
     def close(self) -> None:
-        """Release the threads."""
+        """Release the threads, and end the process of the planners if there is one."""
         if self._pool is not None:
             self._pool.shutdown()
+        if self.egos is not None:
+            self.egos.close()
 
     def _each(self, kernel: object, *args: object) -> None:
         """Run a kernel over all cases, chunk by chunk."""
@@ -301,26 +252,30 @@ class Simulation:
                 if here.any():
                     driver.decide(self.batch, here, own)
 
-    def _plan_outside(self, forecast: Forecast) -> None:
-        """Let the planner decide for every ego that is driven from outside."""
-        if self.planner is None:
-            return
-        rows = np.arange(len(self.cases))
-        outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
-        here = self.state.status[rows, self.static.ego] == Status.PRESENT
-        for case in np.flatnonzero(outside & here & (self.static.num_ticks > self.tick)).tolist():
-            agent = int(self.static.ego[case])
-            situation = self.situation(case, agent, forecast)
-            plan = self.planner.plan(situation)
-            where = f"planner {self.planner.info.name}, case {self.cases[case].case.id!r}, tick {self.tick}"
-            _check_plan(plan, situation, where)
-            self.decisions.along_s[case, agent] = plan.s_m
-            self.decisions.speed[case, agent] = plan.speed_mps
+    def _hosted(self, planner: Planner, deadline_s: float | None, warm_up_s: float) -> ExternalEgos:
+        """Planners for the egos of driver EXTERNAL, each in its episode."""
+        host = make_host(planner, deadline_s=deadline_s, warm_up_s=warm_up_s)
+        egos = ExternalEgos(host, self.static, self.state, self.decisions)
+        for c in np.flatnonzero(self._outside).tolist():
+            prepared = self.cases[c]
+            seed = seed_for(self.seed, "planner", prepared.case.id)
+            goal = float(prepared.start_s[prepared.ego]) + prepared.expected_progress_m
+            egos.begin(c, EpisodeFacts(names=self._names_of(c), seed=seed, goal_m=goal))
+        return egos
 
-    def _free(self, case: int) -> BoolArray:
-        """(A,) who moves freely."""
-        driver, kind = self.static.driver[case], self.decisions.kind[case]
-        return (driver == DriverCode.ACTIONS) | ((driver == DriverCode.EXTERNAL) & (kind == Decision.FREE))
+    def _names_of(self, case: int) -> Names:
+        prepared = self.cases[case]
+        return Names(episode=prepared.case.id, cars=tuple(prepared.ids.tolist()), map=prepared.road)
+
+    def _plan_outside(self, forecast: Forecast) -> None:
+        """Let planners decide for every ego that is driven from outside; the case of one that fails ends here."""
+        if self.egos is None:
+            return
+        here = self.state.status[np.arange(len(self.cases)), self.static.ego] == Status.PRESENT
+        running = self._outside & here & (self.static.num_ticks > self.state.tick)
+        self.egos.decide(np.flatnonzero(running).tolist(), forecast)
+        failed = list(self.egos.findings)
+        self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
 
     def _keep_plans(self) -> None:
         """Keep what the egos planned in the step that was just made."""
@@ -329,7 +284,10 @@ class Simulation:
         rows = np.arange(len(self.cases))
         driver = self.static.driver[rows, self.static.ego]
         here = self.state.status[rows, self.static.ego] == Status.PRESENT
-        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & here & (self.static.num_ticks > made)
+        free = self.decisions.kind[rows, self.static.ego] == Decision.FREE
+        free &= driver == DriverCode.EXTERNAL
+        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & ~free & here
+        planned &= self.static.num_ticks > made
         self.ego_plans[planned, made] = self.state.plan_s[half, rows, self.static.ego][planned]
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
@@ -413,19 +371,6 @@ class Simulation:
         np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
         states[..., 2] = accepted.states[..., 4]
         return Forecast(row=row, states=states, probability=accepted.probability)
-
-
-def _check_plan(plan: Plan, situation: Situation, where: str) -> None:
-    """Refuse a plan that would lead the compiled step astray."""
-    s = np.asarray(plan.s_m, dtype=np.float64)
-    if s.shape != (PLAN_STEPS,) or not np.isfinite(s).all():
-        found = f"shape {s.shape}, {np.count_nonzero(~np.isfinite(s))} not finite"
-        raise PredictionError(f"a plan is {PLAN_STEPS} finite positions", where=where, found=found)
-    if not (np.isfinite(plan.speed_mps) and plan.speed_mps >= 0.0):
-        raise PredictionError("a plan has a finite speed, never negative", where=where, found=plan.speed_mps)
-    back = float(np.diff(s, prepend=situation.s_m).min())
-    if back < -BACK_TOLERANCE_M:
-        raise PredictionError("a plan must not go back", where=where, found=f"a step of {back:.3g} m")
 
 
 def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:

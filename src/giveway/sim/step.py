@@ -144,6 +144,11 @@ def advance(
                     state.route[w, i], state.row[w, i] = locate_car(
                         road, route, state.row[w, i], car[X], car[Y], car[HEADING], lanes[i]
                     )
+                    end = (road.num_rows[state.route[w, i]] - 1) * road.step[state.route[w, i]]
+                    if driver == EXTERNAL and lanes[i, 0] >= end - REMOVE_WITHIN_M:
+                        state.status[w, i] = GONE
+                        present[i] = False
+                        on[i, after] = False
                 continue
             first = road.first[route]
             path = road.path[first : first + road.num_rows[route]]
