@@ -150,6 +150,8 @@ def test_leaving_the_road_ends_only_that_cars_episode():
         ("Raises", Outcome.PLANNER_RAISED),
         ("Hangs", Outcome.PLANNER_HUNG),
         ("Nan", Outcome.PLANNER_INVALID),
+        ("Jumps", Outcome.PLANNER_INVALID),
+        ("Creeps", Outcome.PLANNER_INVALID),
         ("Dies", Outcome.PLANNER_RAISED),
     ],
 )

@@ -27,21 +27,19 @@ from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, Moti
 from giveway.core.predictions import Prediction
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
-from giveway.planning.protocol import Plan, Planner, Situation
+from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.arrays import PAST, Driver, Forecast, Status
 from giveway.sim.conflicts import routes_and_conflicts
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
+from giveway.sim.plans import problem_of
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.sight import gather_rows
 from giveway.sim.step import advance
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
-
-BACK_TOLERANCE_M = 1e-6
-"""Steps of a plan may go back by this much, which is rounding."""
 
 
 class Simulation:
@@ -246,8 +244,10 @@ class Simulation:
             agent = int(self.fixed.ego[case])
             situation = self.situation(case, agent, forecast)
             plan = self.planner.plan(situation)
-            where = f"planner {self.planner.info.name}, case {self.cases[case].case.id!r}, tick {self.tick}"
-            _check_plan(plan, situation, where)
+            problem = problem_of(plan, situation)
+            if problem:
+                where = f"planner {self.planner.info.name}, case {self.cases[case].case.id!r}, tick {self.tick}"
+                raise PredictionError("the planner's answer cannot be driven", where=where, found=problem)
             self.moving.external_s[case, agent] = plan.s_m
             self.moving.external_v[case, agent] = plan.speed_mps
 
@@ -339,19 +339,6 @@ class Simulation:
         np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
         states[..., 2] = accepted.states[..., 4]
         return Forecast(row=row, states=states, probability=accepted.probability)
-
-
-def _check_plan(plan: Plan, situation: Situation, where: str) -> None:
-    """Refuse a plan that would lead the compiled step astray."""
-    s = np.asarray(plan.s_m, dtype=np.float64)
-    if s.shape != (PLAN_STEPS,) or not np.isfinite(s).all():
-        found = f"shape {s.shape}, {np.count_nonzero(~np.isfinite(s))} not finite"
-        raise PredictionError(f"a plan is {PLAN_STEPS} finite positions", where=where, found=found)
-    if not (np.isfinite(plan.speed_mps) and plan.speed_mps >= 0.0):
-        raise PredictionError("a plan has a finite speed, never negative", where=where, found=plan.speed_mps)
-    back = float(np.diff(s, prepend=situation.s_m).min())
-    if back < -BACK_TOLERANCE_M:
-        raise PredictionError("a plan must not go back", where=where, found=f"a step of {back:.3g} m")
 
 
 def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:

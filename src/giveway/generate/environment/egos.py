@@ -15,8 +15,9 @@ from giveway.generate.environment.arrays import DT_S, EgoDriver, Given
 from giveway.generate.protocol import Outcome
 from giveway.planning import make_planner
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
+from giveway.planning.profiles import CHECK_STEPS, ROW_FACTS, ProfileParameters
 from giveway.planning.protocol import Plan, Situation
+from giveway.sim.plans import problem_of
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -27,9 +28,6 @@ COMPILED = {"IDM": EgoDriver.IDM, "PLANNER": EgoDriver.DEFAULT, "CONSTANT_SPEED"
 
 START_S = 60.0
 """How long a planner may take to be imported."""
-
-MAX_JUMP_M = 10.0
-"""A plan whose first step is longer than this (100 m/s) is not a plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +119,10 @@ class OutsideEgo:
             return Outcome.PLANNER_RAISED, "the planner's process ended", None
         if isinstance(answer, str):
             return Outcome.PLANNER_RAISED, answer, None
-        s, speed = answer
-        problem = plan_problem(s, speed, situation)
+        plan = Plan(s_m=answer[0], speed_mps=answer[1])
+        problem = problem_of(plan, situation)
         if problem:
             return Outcome.PLANNER_INVALID, problem, None
-        plan = Plan(s_m=np.asarray(s, dtype=np.float64), speed_mps=float(speed))
         return Outcome.RUNNING, "", plan
 
     def _started(self) -> Connection:
@@ -158,20 +155,6 @@ def _serve(name: str, pipe: Connection) -> None:
         except Exception as error:
             answer = f"{type(error).__name__}: {error}"
         pipe.send(answer)
-
-
-def plan_problem(s: Any, speed: Any, situation: Situation) -> str:
-    """What is wrong with a plan; empty text if nothing is."""
-    s = np.asarray(s)
-    if s.shape != (PLAN_STEPS,):
-        return f"a plan has {PLAN_STEPS} positions, this one has shape {s.shape}"
-    if not np.isfinite(s).all() or not np.isfinite(speed):
-        return "a plan with NaN or infinity"
-    if speed < 0.0 or (np.diff(s) < -1e-6).any() or s[0] < situation.s_m - 1e-6:
-        return "a plan that drives backwards"
-    if s[0] > situation.s_m + MAX_JUMP_M:
-        return f"a plan that jumps {s[0] - situation.s_m:.1f} m in {DT_S} s"
-    return ""
 
 
 def situation_of(worlds: Worlds, w: int) -> Situation:
