@@ -25,7 +25,7 @@ from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
-from giveway.planning.idm import IdmParameters
+from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
@@ -49,6 +49,7 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
+from giveway.sim.traffic import react
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -60,7 +61,7 @@ class Simulation:
     Args:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
-        idm: parameters of car-following cars.
+        idm: parameters of car-following cars; those of ``clean`` where traffic reacts, else of ``paper``.
         profiles: parameters of the default planner.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
@@ -86,9 +87,9 @@ class Simulation:
     ) -> None:
         self.cases = tuple(cases)
         self.seed = seed
-        self.idm = idm or IdmParameters()
+        self.idm = idm or (CLEAN if any(case.reacts for case in self.cases) else PAPER)
         self.profiles = profiles or ProfileParameters()
-        self.static, columns = pack(self.cases)
+        self.static, self.traffic, columns = pack(self.cases)
         self.state = empty_state(self.static, columns)
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -189,6 +190,8 @@ class Simulation:
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
         self._ask_drivers()
+        if self.traffic.reacts.any():
+            self._each(react, self.decisions, self.traffic, self.idm)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self._keep_plans()
         return accepted
@@ -351,6 +354,7 @@ class Simulation:
                 self.static,
                 self.state,
                 self.decisions,
+                self.traffic,
                 self.tick,
                 FUTURE_STEPS,
                 wanted,
