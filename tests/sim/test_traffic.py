@@ -128,6 +128,22 @@ def test_the_recording_is_not_touched_by_a_hand_over() -> None:
     assert np.array_equal(prepared.start, before[2])
 
 
+def test_a_replay_car_that_would_appear_right_behind_a_driven_queue_waits_until_there_is_room() -> None:
+    late = DrivenCar(id="4", points=((1009.0, 1000.0), (1200.0, 1000.0)), enters_s=3.0)
+    stands = replace(SLOW, x_m=1015.0, speed_mps=0.1)
+    prepared = driven(case_of(start=stands), queue(60.0, more=(late,)))
+    log = log_of(run(prepared))
+    event = next(e for e in log.events if e.car == "4" and e.kind == "handover")
+    assert event.tick == 20
+    assert event.text.endswith("run into car 1")
+    assert contacts_of(log) == []
+    assert log.collisions == ()
+    first = int(np.argmax(log.tracks.observed[3]))
+    assert first == 0 or first >= 50  # after 3 s at the earliest
+    paper = log_of(run(driven(case_of(start=stands), queue(60.0, more=(late,)), reacts=False)))
+    assert any("4" in (c.first, c.second) for c in paper.collisions)
+
+
 @pytest.mark.parametrize(("size", "threads"), [(3, 1), (4, 2)])
 def test_neither_batch_nor_threads_change_reactions(size: int, threads: int) -> None:
     one = driven(case_of(), queue())

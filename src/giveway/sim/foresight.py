@@ -62,6 +62,9 @@ def foresee(
         driver=driver,
         spawn_tick=static.spawn_tick - tick,
         start=static.start.copy(),
+        start_lane=static.start_lane.copy(),
+        start_route=static.start_route.copy(),
+        start_row=static.start_row.copy(),
         rec=_columns(static.rec, window, np.nan),
         rec_on=_columns(static.rec_on, window, False),
     )

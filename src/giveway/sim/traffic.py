@@ -244,28 +244,82 @@ def _postpone(
 ) -> None:
     """Mark late cars that must wait because they, or the car behind, would have to brake harder than 4 m/s^2.
 
-    After 3 s a car appears at the speed of the car ahead, if its place is free. Judged from the state before the tick
-    at whose end it would appear.
+    After 3 s a car appears at the speed of the car ahead, if its place is free. A replay car that would have to wait
+    for a driven one is handed over before it appears. Judged from the state before the tick at whose end it would
+    appear.
     """
     tick = state.tick[w]
     for i in range(n):
         decisions.postponed[w, i] = False
-        due = state.status[w, i] == WAITING and static.driver[w, i] != REPLAY and static.spawn_tick[w, i] <= tick + 1
-        if not due or static.start_route[w, i] < 0:
+        if state.status[w, i] != WAITING:
             continue
-        then, there = _with_newcomer(static, state, w, n, i)
-        own, lead = _accel_on(static, w, i, static.start_route[w, i], static.start_lane[w, i, 0], then, there, -1, p)
-        behind = 0.0
-        for j in range(n):
-            route = state.route[w, j] if static.driver[w, j] != REPLAY else traffic.route[w, j]
-            if j != i and there[j] and route >= 0 and not math.isnan(traffic.waiting.s[w, j]):
-                behind = min(behind, _accel_on(static, w, j, route, traffic.waiting.s[w, j], then, there, i, p)[0])
+        if static.driver[w, i] == REPLAY:
+            if traffic.may_react[w, i] and static.rec_on[w, i, PAST + tick + 1]:
+                _appear_driven(static, state, decisions, traffic, w, n, i, p)
+            continue
+        if static.spawn_tick[w, i] > tick + 1 or static.start_route[w, i] < 0:
+            continue
+        own, behind, lead, _ = _around_newcomer(static, state, traffic, w, n, i, p)
         if may_appear(own, behind):
             continue
         if state.delayed[w, i] * DT_S >= SPAWN_PATIENCE_S:
             static.start[w, i, 3] = min(static.start[w, i, 3], lead)
         else:
             decisions.postponed[w, i] = True
+
+
+@njit(cache=True, nogil=True)
+def _appear_driven(
+    static: Static, state: State, decisions: Decisions, traffic: Traffic, w: int, n: int, i: int, p: IdmParameters
+) -> None:
+    """Hand over a replay car that is about to appear too close behind, or ahead of, a driven one."""
+    at = PAST + state.tick[w] + 1
+    rec, route = static.rec[w, i, at], traffic.route[w, i]
+    kept = static.start_route[w, i]
+    static.start[w, i, 0] = rec[0]
+    static.start[w, i, 1] = rec[1]
+    static.start[w, i, 2] = rec[4]
+    static.start[w, i, 3] = math.hypot(rec[2], rec[3])
+    static.start_lane[w, i, 0] = traffic.areas.rec_s[w, i, at]
+    static.start_route[w, i] = route
+    own, behind, _, cause = _around_newcomer(static, state, traffic, w, n, i, p)
+    if cause < 0 or may_appear(own, behind):
+        static.start_route[w, i] = kept
+        return
+    static.driver[w, i] = IDM
+    static.spawn_tick[w, i] = state.tick[w] + 1
+    row = int(static.start_lane[w, i, 0] / static.road.step[route] + 0.5)
+    static.start_row[w, i] = min(max(row, 0), static.road.num_rows[route] - 1)
+    traffic.handed[w, i] = state.tick[w] + 1
+    traffic.cause[w, i] = cause
+    decisions.postponed[w, i] = True
+
+
+@njit(cache=True, nogil=True)
+def _around_newcomer(
+    static: Static, state: State, traffic: Traffic, w: int, n: int, i: int, p: IdmParameters
+) -> tuple[float, float, float, int]:
+    """Accelerations of a car at its start and of those behind it, the speed ahead, and the driven car concerned.
+
+    A car ahead of or behind a replay car counts only if it is driven: the rest is as people did.
+    """
+    then, there = _with_newcomer(static, state, w, n, i)
+    own, lead, cause = _accel_on(static, w, i, static.start_route[w, i], static.start_lane[w, i, 0], then, there, -1, p)
+    replayed = static.driver[w, i] == REPLAY
+    if replayed and cause >= 0 and static.driver[w, cause] == REPLAY:
+        own, cause = 0.0, -1
+    behind = 0.0
+    for j in range(n):
+        is_replay = static.driver[w, j] == REPLAY
+        route = traffic.route[w, j] if is_replay else state.route[w, j]
+        s = traffic.waiting.s[w, j]
+        if j == i or not there[j] or route < 0 or math.isnan(s) or (is_replay and replayed):
+            continue
+        accel = _accel_on(static, w, j, route, s, then, there, i, p)[0]
+        if accel < behind:
+            behind = accel
+            cause = j if cause < 0 else cause
+    return own, behind, lead, cause
 
 
 @njit(cache=True, nogil=True)
@@ -298,8 +352,8 @@ def _accel_on(
     there: BoolArray,
     only: int,
     p: IdmParameters,
-) -> tuple[float, float]:
-    """IDM acceleration of a car behind the next one on its route, and the speed of that; 0 if it is not ``only``."""
+) -> tuple[float, float, int]:
+    """IDM acceleration of a car behind the next one on its route, and who that is; 0 if it is not ``only``."""
     road = static.road
     first, begins = road.first[route], road.coarse_first[route]
     path = road.path[first : first + road.num_rows[route]]
@@ -308,5 +362,6 @@ def _accel_on(
         path, coarse, road.step[route], i, s, then, there, static.size[w], LOOK_AHEAD_M, SIDE_MARGIN_M
     )
     if who < 0 or (only >= 0 and who != only):
-        return 0.0, np.inf
-    return idm_acceleration(then[i, 2], max(static.desired_speed[w, i], then[i, 2], 1.0), gap, lead, p), lead
+        return 0.0, np.inf, -1
+    wanted = max(static.desired_speed[w, i], then[i, 2], 1.0)
+    return idm_acceleration(then[i, 2], wanted, gap, lead, p), lead, who
