@@ -245,13 +245,13 @@ def replay(
     """Write a page or a film of one drive."""
     from giveway.drive.logs import find_log
     from giveway.drive.replay import write_film, write_replay_page
-    from giveway.drive.roads import road_of
+    from giveway.drive.roads import road_of_log
 
     log = find_log(folder, case=case, predictor=predictor)
     target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
     if target.suffix not in (".mp4", ".html"):
         raise UsageError("a replay is .html or .mp4", where="--out", found=target)
-    road = road_of(log.case, data)
+    road = road_of_log(log, data)
     (write_film if target.suffix == ".mp4" else write_replay_page)(target, log, road)
     text = f"{target}" + ("" if road is not None else " (without a map; give --data)")
     return Done(result={"file": target, "case": log.case.id, "map": road is not None}, text=text)

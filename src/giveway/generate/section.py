@@ -242,13 +242,13 @@ def _test(results: Results, key: str) -> Failure:
     if frame is None:
         raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
     result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
-    lanes = _road(results.place, road, record["cell"]["data"])
+    lanes = _road(results.place, road, record["cell"]["data"], tuple(record.get("shared", ())))
     return Failure(id=f"test {result.number}", result=result, tracks=tracks_of(frame), road=lanes, site=road)
 
 
 @lru_cache(maxsize=4)
-def _road(place: Path, name: str, data: str) -> LaneMap:
-    return stored_road(Store(place), name, data).map()
+def _road(place: Path, name: str, data: str, kept: tuple[str, ...]) -> LaneMap:
+    return stored_road(Store(place), name, data, kept).map()
 
 
 def _formatted(number: float, form: str) -> Entry:
