@@ -115,7 +115,7 @@ def run(
     spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
     *,
     predictor: Sequence[str] = (),
-    out: Annotated[Path | None, "Folder for logs and results; run again to resume."] = None,
+    out: Annotated[str | None, "Folder for logs and results, or s3://…; run again to resume."] = None,
     cases: Path | None = None,
     data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
     planner: str | None = None,
@@ -179,7 +179,7 @@ def _driven(call: Call, results: Any, metric: str) -> Done:
 @command(app)
 def table(
     call: Call,
-    store: Annotated[Path, "Folder of giveway drive run."],
+    store: Annotated[str, "Folder of giveway drive run, or s3://…"],
     name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
     *,
     format: TableFormat = "text",
@@ -194,7 +194,7 @@ def table(
 @command(app)
 def compare(
     call: Call,
-    store: Annotated[Path, "Folder of giveway drive run."],
+    store: Annotated[str, "Folder of giveway drive run, or s3://…"],
     a: Annotated[str, "Predictor A, or recorded for the recorded drivers."],
     b: Annotated[str, "Predictor B, or recorded."],
     *,
