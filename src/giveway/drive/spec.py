@@ -43,8 +43,11 @@ class DriveSpec(BaseModel):
         keep_predictions: whether logs keep predictions, which replays show as fans.
         threads: of the simulator; never changes a result.
         max_hours: start no further case after this time.
+        deadline_s: for one answer of a planner in Python, which then has a process of its own; None: no deadline.
+        warm_up_s: added to the deadline of its first answer.
 
-    The last two never change a result and are not part of what a plan is called by.
+    The last four are not part of what a plan is called by: threads and hours never change a result, and a deadline can
+    only make a case fail.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -60,6 +63,8 @@ class DriveSpec(BaseModel):
     keep_predictions: bool = True
     threads: int = Field(default=1, ge=1, exclude=True)
     max_hours: float | None = Field(default=None, ge=0, exclude=True)
+    deadline_s: float | None = Field(default=None, gt=0, exclude=True)
+    warm_up_s: float = Field(default=20.0, ge=0, exclude=True)
 
     @field_serializer("predictors", when_used="json")
     def _plain_predictors(self, given: tuple[Any, ...]) -> list[str]:
