@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,18 @@ KEEP = NUM_CANDIDATES - 1
 
 W_PROGRESS, W_JERK, W_SLOW, W_FAULT = 10.0, 0.01, 0.1, 20.0
 """Weights of :func:`reward`."""
+
+
+class OwnMotion(NamedTuple):
+    """What actions are made plans of; a part of :class:`giveway.planning.protocol.Situation`, by the same names."""
+
+    path: FloatArray
+    path_step_m: float
+    s_m: float
+    speed_mps: float
+    accel_mps2: float
+    desired_speed_mps: float
+    previous_s_m: FloatArray
 
 
 def reward(
@@ -53,7 +65,7 @@ def reward(
     return W_PROGRESS * gained - costs - (W_FAULT if fault_begins else 0.0)
 
 
-def plan_of_accel(accel: float, seen: Situation, *, bounded: bool) -> Plan:
+def plan_of_accel(accel: float, seen: OwnMotion | Situation, *, bounded: bool) -> Plan:
     """Keep an acceleration, cut to -8 ... +3 m/s^2, and to 16 m/s^3 of jerk if ``bounded``."""
     accel = min(max(accel, MIN_ACCEL_MPS2), MAX_ACCEL_MPS2)
     if bounded:
@@ -64,7 +76,7 @@ def plan_of_accel(accel: float, seen: Situation, *, bounded: bool) -> Plan:
     return Plan(s_m=s, speed_mps=max(seen.speed_mps + accel * TICK_S, 0.0))
 
 
-def plan_of_positions(ahead_m: FloatArray, seen: Situation) -> Plan:
+def plan_of_positions(ahead_m: FloatArray, seen: OwnMotion | Situation) -> Plan:
     """Fifty positions ahead of the car, made drivable.
 
     The first one gives the speed after the tick, v' = 2 s_1 / dt - v, within what -8 ... +3 m/s^2 allow; it is moved if
@@ -83,7 +95,7 @@ def plan_of_positions(ahead_m: FloatArray, seen: Situation) -> Plan:
     return Plan(s_m=seen.s_m + np.maximum.accumulate(ahead), speed_mps=fits)
 
 
-def plan_of_profile(number: int, seen: Situation, parameters: ProfileParameters) -> Plan:
+def plan_of_profile(number: int, seen: OwnMotion | Situation, parameters: ProfileParameters) -> Plan:
     """One of the speed profiles of the lattice, or the plan of the tick before."""
     trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
     path, step, speed, accel, desired = (
