@@ -65,6 +65,21 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """The road that a car follows, where its recorded positions do not tell it exactly.
+
+    Attributes:
+        points_m: center line, (x, y) in order.
+        s_m: where on it the car starts.
+        speed_mps: how fast.
+    """
+
+    points_m: tuple[tuple[float, float], ...]
+    s_m: float
+    speed_mps: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Car:
     """One car of a case that is not simply replayed.
 
@@ -74,6 +89,7 @@ class Car:
         predicted: whether the ego's planner is given the participant's prediction of it; never for the ego.
         start: a start other than the recorded one, or None.
         driver: registered driver that moves it instead of the one of its role; empty for that one.
+        route: what it follows; None follows its recorded positions.
     """
 
     id: str
@@ -81,6 +97,7 @@ class Car:
     predicted: bool = False
     start: Start | None = None
     driver: str = ""
+    route: Route | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +193,12 @@ class Case:
 
 
 def case_dict(case: Case) -> dict[str, Any]:
-    """The case in JSON's types; an origin and drivers that nobody declared are left out."""
+    """The case in JSON's types; an origin, drivers and routes that nobody declared are left out."""
     plain = json.loads(json.dumps(asdict(case)))
     for car in plain["cars"]:
-        if not car["driver"]:
-            del car["driver"]
+        for name in ("driver", "route"):
+            if not car[name]:
+                del car[name]
     if case.origin is None:
         del plain["origin"]
     return plain
@@ -210,6 +228,9 @@ def check_case(case: Case) -> None:
     if case.ego.predicted:
         raise DataError("the ego is never predicted", where=where, found=f"car {case.ego.id} has predicted = true")
     _check_numbers(case, where)
+    short = [car.id for car in case.cars if car.route is not None and len(car.route.points_m) < 2]
+    if short:
+        raise DataError("a route needs at least two points", where=where, found=", ".join(short))
     if case.num_ticks < 1:
         raise DataError("a case must last at least one tick", where=where, found=f"{case.start_s} s to {case.end_s} s")
     if case.desired_speed_mps <= 0:
@@ -237,6 +258,10 @@ def _check_numbers(case: Case, where: str) -> None:
     for car in case.cars:
         if car.start is not None:
             numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
+        if car.route is not None:
+            flat = [value for point in car.route.points_m for value in point]
+            numbers |= {f"car {car.id}, route.points_m[{n}]": value for n, value in enumerate(flat)}
+            numbers |= {f"car {car.id}, route.{name}": getattr(car.route, name) for name in ("s_m", "speed_mps")}
     for name, value in numbers.items():
         limit = next(LARGEST[end] for end in LARGEST if name.partition("[")[0].endswith(end))
         if value is not None and not abs(value) <= limit:

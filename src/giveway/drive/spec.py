@@ -15,6 +15,7 @@ from giveway.core.errors import UsageError
 from giveway.drive.case_sets import BUNDLED, CaseScenes, open_cases
 from giveway.drive.scenes import SceneSource
 from giveway.experiments import content_key
+from giveway.experiments.specs import not_for_workers
 from giveway.metrics.challenge import rules_called
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
@@ -186,13 +187,7 @@ def require_names(plan: PlannedDrives) -> None:
     objects = [("predictor", p.model) for p in plan.predictors if not p.text]
     objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
     for what, found in objects:
-        raise UsageError(
-            f"workers of an engine cannot be given a {what} as an object",
-            where=what,
-            found=type(found).__name__,
-            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
-            "or leave the engine out",
-        )
+        raise not_for_workers(what, found)
 
 
 def planner_of(given: Any) -> Planner:

@@ -67,7 +67,7 @@ def drive_episodes(
         One record per world.
     """
     seen = worlds.reset(scenes, seed=seed)
-    states, there = [worlds.state.car.copy()], [worlds.state.present.copy()]
+    states, there = [worlds.logged()], [worlds.state.present.copy()]
     actions: list[FloatArray] = []
     rewards: list[FloatArray] = []
     active: list[BoolArray] = []
@@ -79,7 +79,7 @@ def drive_episodes(
         seen = after.observations
         lengths += ~done
         done = after.done
-        states.append(worlds.state.car.copy())
+        states.append(worlds.logged())
         there.append(worlds.state.present.copy())
         actions.append(np.array(chosen, dtype=np.float64).reshape(worlds.n_worlds, worlds.n_cars, -1))
         rewards.append(after.rewards)
@@ -133,16 +133,14 @@ def agent_ids(cars: int, traffic: int) -> list[str]:
 
 
 def tracks_of(states: FloatArray, there: BoolArray, size: FloatArray, ids: list[str]) -> Tracks:
-    """Tracks from states (T, n, 6) and presence (T, n); cars that are gone are not observed."""
+    """Tracks from logged states (T, n, 5) and presence (T, n); cars that are gone are not observed."""
     on = np.ascontiguousarray(there.T)
     state: FloatArray = np.where(on[..., None], states.swapaxes(0, 1), np.nan)
-    heading, speed = state[..., 2], state[..., 3]
-    direction: FloatArray = np.stack([np.cos(heading), np.sin(heading)], axis=-1)
     return Tracks(
         time_s=DT_S * np.arange(states.shape[0]),
         xy=np.ascontiguousarray(state[..., :2]),
-        heading=np.ascontiguousarray(heading),
-        velocity=speed[..., None] * direction,
+        heading=np.ascontiguousarray(state[..., 4]),
+        velocity=np.ascontiguousarray(state[..., 2:4]),
         observed=on,
         size=size.copy(),
         kind=np.full(len(ids), int(AgentKind.CAR), dtype=np.int8).astype(np.int64),

@@ -314,6 +314,11 @@ class Worlds:
             road=self.tables,
         )
 
+    def logged(self) -> FloatArray:
+        """(W, n, 5) x, y, vx, vy, heading now, as a log has them."""
+        column = (PAST + self.state.tick) % self.state.log.shape[2]
+        return self.state.log[np.arange(self._n), :, column]
+
     def natural_actions(self) -> FloatArray | IntArray:
         """(W, k, 2) what ordinary drivers would do now in the learning cars' place: no attack.
 

@@ -102,6 +102,8 @@ class Area:
         other: the same on the second route.
         own_hold_m: where the front of a car on the first route waits: the stop line, else 1 m before the area.
         other_hold_m: the same on the second route.
+        angle_rad: direction of the second route where the area begins on it, relative to that of the first; positive
+            if the second one comes from the right.
         priority: which route goes first.
         source: what says so.
     """
@@ -111,6 +113,7 @@ class Area:
     other: Where
     own_hold_m: float
     other_hold_m: float
+    angle_rad: float
     priority: Priority = "none"
     source: Source = "none"
 
@@ -132,6 +135,7 @@ class Area:
             other=self.own,
             own_hold_m=self.other_hold_m,
             other_hold_m=self.own_hold_m,
+            angle_rad=-self.angle_rad,
             priority=MIRRORED[self.priority],
         )
 
@@ -199,12 +203,20 @@ def _area(overlap: shapely.Geometry, one: RouteLine, two: RouteLine, rules: Road
     corners = shapely.get_coordinates(overlap)
     spans = [(float(s.min()), float(s.max())) for s in (one.locate(corners)[0], two.locate(corners)[0])]
     own, other = spans
+    angle = float(wrap_angle(np.interp(other[0], two.s, two.heading) - np.interp(own[0], one.s, one.heading)))
     kind: Kind = "crossing"
     if min(own[1] - own[0], other[1] - other[0]) >= TOGETHER_M and _are_aligned(one, two, own):
         kind = "merging"
         own, other = _contested(one, two, own, other, "none")
         if own[1] < APART_BEFORE_M or other[1] < APART_BEFORE_M:
-            return Area(kind="following", own=spans[0], other=spans[1], own_hold_m=math.nan, other_hold_m=math.nan)
+            return Area(
+                kind="following",
+                own=spans[0],
+                other=spans[1],
+                own_hold_m=math.nan,
+                other_hold_m=math.nan,
+                angle_rad=angle,
+            )
     priority, source = priority_between(one, two, own, other, merging=kind == "merging", rules=rules)
     if kind == "merging" and priority != "none":
         own, other = _contested(one, two, spans[0], spans[1], priority)
@@ -214,6 +226,7 @@ def _area(overlap: shapely.Geometry, one: RouteLine, two: RouteLine, rules: Road
         other=other,
         own_hold_m=_hold(one, own[0], rules),
         other_hold_m=_hold(two, other[0], rules),
+        angle_rad=angle,
         priority=priority,
         source=source,
     )

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import shapely
 
-from giveway.core import elementary
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.frames import wrap_angle
 from giveway.roads.road import Road
 from giveway.roads.route_tables import COARSE_COLUMNS, PATH_COLUMNS, SKETCH_COLUMNS, coarse_points, sketch_of
-from giveway.roads.routes import CarPath, path_through, table_of
+from giveway.roads.routes import CarPath, path_of_way, table_of
 
 EDGE_STEP_M = 0.5
 """Spacing of the raster of distances to the edge of the road."""
@@ -101,11 +100,6 @@ def road_tables(road: Road) -> RoadTables:
     )
 
 
-def path_of_way(way: FloatArray) -> CarPath:
-    """The path along the center line (P, 2) of a way."""
-    return path_through(np.ascontiguousarray(way), _heading(way))
-
-
 def tables_of_routes(paths: Sequence[CarPath]) -> RoadTables:
     """Tables of routes that know nothing of one another: no neighbors, no edge, no limit."""
     tables = [table_of(path) for path in paths]
@@ -138,10 +132,6 @@ def tables_of_routes(paths: Sequence[CarPath]) -> RoadTables:
         extent=np.ones(2),
         center=np.zeros(2),
     )
-
-
-def _heading(way: FloatArray) -> float:
-    return float(elementary.arctan2(*(way[-1] - way[0])[::-1]))
 
 
 def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tuple[IntArray, IntArray]:

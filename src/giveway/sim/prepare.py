@@ -16,7 +16,7 @@ from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
-from giveway.roads.routes import CarPath, path_through, project
+from giveway.roads.routes import CarPath, path_of_way, path_through, project
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.starts import past_along, shifted
 from giveway.sim.state import FUTURE, PAST, DriverCode
@@ -300,8 +300,13 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
         altered = cast[name].start
         inside = np.flatnonzero(prepared.rec_on[i, PAST : PAST + case.num_ticks + 1])
         recorded = np.zeros(5) if inside.size == 0 else rec[i, PAST + inside[0]]
-        path = path_through(tracks.xy[i, seen], float(recorded[4]))
-        if int(seen.sum()) < 2:
+        route = cast[name].route
+        path = (
+            path_through(tracks.xy[i, seen], float(recorded[4]))
+            if route is None
+            else path_of_way(np.array(route.points_m))
+        )
+        if int(seen.sum()) < 2 and route is None:
             notes.append(f"car {name} has a single recorded position: its path is a 2 m stub along its heading")
         if i == prepared.ego:
             recorded_path, recorded_start_s = path, max(project(path, recorded[:2])[0], 0.0) if inside.size else 0.0
@@ -314,6 +319,8 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
             size[i] = (altered.length_m or size[i, 0], altered.width_m or size[i, 1])
             path = shifted(path, start[i, :2])
         start_s[i] = max(project(path, start[i, :2])[0], 0.0)
+        if route is not None and altered is None:
+            start_s[i], start[i, 3] = route.s_m, route.speed_mps
         if altered is not None:
             past_on[i] = spawn[i] == 0
             past[i] = past_along(path, start_s[i], start[i, 3]) if spawn[i] == 0 else np.nan

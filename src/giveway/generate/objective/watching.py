@@ -18,6 +18,7 @@ from giveway.generate.objective.safety import FAN_CHECKS, update_culpable
 from giveway.generate.protocol import Outcome
 from giveway.sim import bicycle, locate
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
+from giveway.sim.collisions import SHRINK_M
 from giveway.sim.compiling import compiled
 from giveway.sim.state import State, Static
 
@@ -84,7 +85,14 @@ def look_before(rules: Rules, state: State, judged: Judged, results: Results, fi
             continue
         for i in range(n):
             car = state.car[w, i]
-            fill_box(car[X], car[Y], car[HEADING], rules.size[i, 0], rules.size[i, 1], judged.before[w, i])
+            fill_box(
+                car[X],
+                car[Y],
+                car[HEADING],
+                rules.size[i, 0] - SHRINK_M,
+                rules.size[i, 1] - SHRINK_M,
+                judged.before[w, i],
+            )
             judged.speed_before[w, i] = car[SPEED]
             judged.last_accel[w, i] = car[ACCEL]
 
@@ -108,8 +116,8 @@ def judge_step(
         if judged.outcome[w] != RUNNING:
             continue
         for i in range(n):
-            car = state.car[w, i]
-            fill_box(car[X], car[Y], car[HEADING], rules.size[i, 0], rules.size[i, 1], after[i])
+            car, length, width = state.car[w, i], rules.size[i, 0] - SHRINK_M, rules.size[i, 1] - SHRINK_M
+            fill_box(car[X], car[Y], car[HEADING], length, width, after[i])
         judge(w, static.road, rules, prior, state, judged, results, after, boxes)
         observe(w, static.road, rules, state, state.present[w], results.observations[w])
         if judged.outcome[w] != RUNNING:
