@@ -24,7 +24,7 @@ from giveway.sim.views.acting import (
     plan_of_positions,
     plan_of_profile,
 )
-from giveway.sim.views.ego_batch import EgoBatch, EgoCases, Stepped, drawn_case
+from giveway.sim.views.ego_batch import EgoBatch, EgoCases, drawn_case
 from giveway.sim.views.observing import PART_BOUNDS, PART_ROWS
 
 ACTIONS: tuple[ActionKind, ...] = ("accel", "plan", "profile")
@@ -104,8 +104,9 @@ class EgoEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Drive for 0.1 s."""
-        after = self._batch.step(lambda w, own: plan_of(self._kind, action, own, bounded=self._bounded))
-        info = _facts(self._batch, 0) | _end(self._batch, 0, after)
+        _decide(self._batch, self._kind, np.asarray(action)[None], bounded=self._bounded)
+        after = self._batch.step()
+        info = _facts(self._batch, 0) | (self._batch.end(0) if after.terminated[0] or after.truncated[0] else {})
         return self._seen(), float(after.rewards[0]), bool(after.terminated[0]), bool(after.truncated[0]), info
 
     def log(self) -> Any:
@@ -158,26 +159,30 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
             self._episodes = [0] * self.num_envs
         self._begins_next[:] = False
         self._begin(range(self.num_envs), options)
-        infos: dict[str, Any] = {}
-        for w in range(self.num_envs):
-            infos = self._add_info(infos, _facts(self._batch, w), w)
-        return self._seen(), infos
+        return self._seen(), self._facts()
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
         """Drive for 0.1 s; worlds whose episode was over begin the next one instead, with reward 0."""
         fresh = np.flatnonzero(self._begins_next).tolist()
-        after = self._batch.step(lambda w, own: plan_of(self._kind, actions[w], own, bounded=self._bounded))
-        if fresh:
-            self._begin(fresh, None)
+        _decide(self._batch, self._kind, np.asarray(actions), bounded=self._bounded)
+        after = self._batch.step()
         self._begins_next = after.terminated | after.truncated
         infos: dict[str, Any] = {}
-        for w in range(self.num_envs):
-            infos = self._add_info(infos, _facts(self._batch, w) | _end(self._batch, w, after), w)
+        for w in np.flatnonzero(self._begins_next).tolist():
+            infos = self._add_info(infos, self._batch.end(w), w)
+        if fresh:
+            self._begin(fresh, None)
+        infos |= self._facts()
         return self._seen(), after.rewards, after.terminated, after.truncated, infos
 
     def log(self, env: int) -> Any:
         """The :class:`giveway.DriveLog` of the episode of a world so far."""
         return self._batch.log(env, META)
+
+    def _facts(self) -> dict[str, Any]:
+        everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        names = np.array([case.case.id for case in self._batch.cases], dtype=object)
+        return {"case": names, "_case": everywhere, "tick": self._batch.state.tick.copy(), "_tick": everywhere}
 
     def _begin(self, worlds: Sequence[int], options: Mapping[str, Any] | None) -> None:
         given = self._batch.given
@@ -198,9 +203,14 @@ def _facts(batch: EgoBatch, w: int) -> dict[str, Any]:
     return {"case": batch.cases[w].case.id, "tick": int(batch.state.tick[w])}
 
 
-def _end(batch: EgoBatch, w: int, after: Stepped) -> dict[str, Any]:
-    """Score of an episode that has just ended."""
-    if not (after.terminated[w] or after.truncated[w]):
-        return {}
-    log = batch.log(w, META)
-    return {"score": float(batch.score(log)), "contacts": len(log.collisions)}
+def _decide(batch: EgoBatch, kind: ActionKind, actions: Any, *, bounded: bool) -> None:
+    """Tell the egos of all worlds what to do; ``actions`` has a row per world."""
+    here = np.flatnonzero(batch.drivers_here()).tolist()
+    if kind == "accel":
+        wanted = np.asarray(actions, dtype=np.float64).reshape(len(batch.cases), -1)[:, 0]
+        if not np.isfinite(wanted[here]).all():
+            raise UsageError("an action must be finite", where="action 'accel'", found=wanted[here].tolist()[:4])
+        batch.accelerate(wanted, bounded=bounded)
+        return
+    for w in here:
+        batch.follow(w, plan_of(kind, actions[w], batch.own_motion(w)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from giveway.planning.protocol import Plan
 from giveway.roads.conflicts import areas_between
 from giveway.roads.priority import rules_of
 from giveway.roads.queries import PreparedMap
+from giveway.sim import motion
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.collisions import SHRINK_M, find_collisions
 from giveway.sim.compiling import compiled
@@ -35,7 +37,9 @@ from giveway.sim.situations import route_rows
 from giveway.sim.state import (
     LANE_S,
     Decision,
+    Decisions,
     DriverCode,
+    State,
     Static,
     Status,
     empty_decisions,
@@ -43,15 +47,11 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
-from giveway.sim.views.acting import OwnMotion, reward
-from giveway.sim.views.observing import (
-    clip_observation,
-    empty_observation,
-    observe_areas,
-    observe_others,
-    observe_path,
-)
+from giveway.sim.views import acting
+from giveway.sim.views.acting import OwnMotion, plan_along, reward
+from giveway.sim.views.observing import clip_observation, empty_observation, observe_worlds
 
+ALONG = int(Decision.ALONG)
 PRIORITY = {"own": 1.0, "other": -1.0, "none": 0.0}
 SCORE = "challenge"
 """Metric of a finished episode."""
@@ -187,6 +187,10 @@ class EgoBatch:
         self._number = np.zeros(num_worlds, dtype=np.int64)
         self._is_over = np.ones(num_worlds, dtype=np.bool_)
         self._touches = np.zeros(shape, dtype=np.bool_)
+        self._areas = np.zeros((num_worlds, max(len(areas) for areas in given.areas), 6))
+        self._num_areas = np.zeros(num_worlds, dtype=np.int64)
+        self._priority = np.zeros(shape, dtype=np.int64)
+        self._expected, self._desired = np.zeros(num_worlds), np.zeros(num_worlds)
         self._drivers = self._outside_drivers()
         self._forecast = no_forecast(self.static, FUTURE_STEPS)
 
@@ -202,14 +206,12 @@ class EgoBatch:
             (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
         ]
         self._is_over[worlds] = False
-        for w in numbers:
-            self._observe(w)
+        self._observe(worlds)
 
     def own_motion(self, w: int) -> OwnMotion:
         """What the action of a world is made a plan of."""
         static, state, ego = self.static, self.state, int(self.static.ego[w])
         route = int(state.route[w, ego])
-        route = int(static.start_route[w, ego]) if route < 0 else route  # before it appears
         return OwnMotion(
             path=route_rows(static, route),
             path_step_m=float(static.road.step[route]),
@@ -220,15 +222,25 @@ class EgoBatch:
             previous_s_m=state.plan_s[int(state.tick[w]) % 2, w, ego],
         )
 
-    def step(self, plan_of: Callable[[int, OwnMotion], Plan]) -> Stepped:
-        """Move every world whose episode goes on by one tick; ``plan_of`` gives the plan of each ego that is there."""
+    def drivers_here(self) -> BoolArray:
+        """(W,) worlds whose episode goes on and whose ego is there: they need a decision."""
+        rows = np.arange(len(self.cases))
+        return ~self._is_over & (self.state.status[rows, self.static.ego] == Status.PRESENT)
+
+    def accelerate(self, accel: FloatArray, *, bounded: bool) -> None:
+        """Decide by accelerations (W,) [m/s^2]; see :func:`giveway.sim.views.acting.plan_of_accel`."""
+        decide_by_accel(self.static, self.state, self.decisions, self.drivers_here(), accel, bounded)
+
+    def follow(self, w: int, plan: Plan) -> None:
+        """Decide by a plan."""
+        ego, decisions = int(self.static.ego[w]), self.decisions
+        decisions.kind[w, ego] = int(Decision.ALONG)
+        decisions.along_s[w, ego], decisions.speed[w, ego] = plan.s_m, plan.speed_mps
+
+    def step(self) -> Stepped:
+        """Move every world whose episode goes on by one tick, as decided."""
         count, static, state = len(self.cases), self.static, self.state
-        rows, moving = np.arange(count), ~self._is_over
-        here = moving & (state.status[rows, static.ego] == Status.PRESENT)
-        for w in np.flatnonzero(here).tolist():
-            plan, ego = plan_of(w, self.own_motion(w)), static.ego[w]
-            self.decisions.kind[w, ego] = int(Decision.ALONG)
-            self.decisions.along_s[w, ego], self.decisions.speed[w, ego] = plan.s_m, plan.speed_mps
+        rows, moving, here = np.arange(count), ~self._is_over, self.drivers_here()
         before, accel = self._progress(), state.car[rows, static.ego, ACCEL].copy()
         made = state.tick.copy()
         self._ask_drivers()
@@ -241,9 +253,10 @@ class EgoBatch:
         """What happened in a world."""
         return drive_log(self, w, PredictionLog(), self.given.roads[self._number[w]], meta)
 
-    def score(self, log: DriveLog) -> float:
-        """The challenge's score of an episode."""
-        return METRICS.get(SCORE)(log).value
+    def end(self, w: int) -> dict[str, Any]:
+        """Score of an episode and number of contacts; neither needs the map."""
+        log = drive_log(self, w, PredictionLog(), None, {})
+        return {"score": float(METRICS.get(SCORE)(log).value), "contacts": len(log.collisions)}
 
     def _place(self, w: int, number: int) -> None:
         """Load a case into a world."""
@@ -254,6 +267,10 @@ class EgoBatch:
         self.cases[w] = prepared
         self.ego_plans[w] = np.nan
         self._touches[w] = False
+        areas = self.given.areas[number]
+        self._areas[w, : len(areas)], self._num_areas[w] = areas, len(areas)
+        self._priority[w] = _priorities(self.static, w, areas)
+        self._expected[w], self._desired[w] = prepared.expected_progress_m, prepared.case.desired_speed_mps
         count, batch = len(prepared.ids), self.batch
         batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths  # type: ignore[index]
         batch.ids[w], batch.kinds[w] = "", 0
@@ -280,55 +297,49 @@ class EgoBatch:
         return self.state.lane[rows, ego, LANE_S] - self.static.start_lane[rows, ego, LANE_S]
 
     def _judged(self, moving: BoolArray, here: BoolArray, before: FloatArray, accel: FloatArray) -> Stepped:
-        count, static, state = len(self.cases), self.static, self.state
-        rewards, ended = np.zeros(count), np.zeros(count, dtype=np.bool_)
-        after = self._progress()
-        for w in np.flatnonzero(moving).tolist():
-            ego, prepared = int(static.ego[w]), self.cases[w]
-            touched, at_fault = self._contacts(w)
-            if here[w]:
-                jerk = (state.car[w, ego, ACCEL] - accel[w]) / TICK_S
-                slower = prepared.case.desired_speed_mps - state.car[w, ego, SPEED]
-                expected = prepared.expected_progress_m
-                rewards[w] = reward(before[w], after[w], expected, float(jerk), float(slower), fault_begins=at_fault)
-            ended[w] = state.status[w, ego] == Status.GONE or (touched and self.end_at_contact)
-            self._observe(w)
+        static, state = self.static, self.state
+        rows, ego = np.arange(len(self.cases)), static.ego
+        began = np.zeros(len(self.cases), dtype=np.bool_)
+        touch(static, state, moving, SHRINK_M, self._touches, began)
+        at_fault = np.zeros(len(self.cases), dtype=np.bool_)
+        for w in np.flatnonzero(began).tolist():
+            began[w], at_fault[w] = self._contact(w)
+        jerk = (state.car[rows, ego, ACCEL] - accel) / TICK_S
+        slower = self._desired - state.car[rows, ego, SPEED]
+        rewards = reward(before, self._progress(), self._expected, jerk, slower, at_fault)
+        ended = moving & ((state.status[rows, ego] == Status.GONE) | (began & self.end_at_contact))
         truncated = moving & ~ended & (state.tick >= static.num_ticks)
+        self._observe(moving)
         self._is_over |= ended | truncated
         static.num_ticks[ended] = state.tick[ended]
-        return Stepped(rewards=rewards, terminated=ended, truncated=truncated)
+        return Stepped(rewards=np.where(here, rewards, 0.0), terminated=ended, truncated=truncated)
 
-    def _contacts(self, w: int) -> tuple[bool, bool]:
+    def _contact(self, w: int) -> tuple[bool, bool]:
         """Whether a contact of the ego began in this tick, and whether by its fault."""
-        static, state, ego, prepared = self.static, self.state, int(self.static.ego[w]), self.cases[w]
-        count, known = int(static.num_agents[w]), self._touches[w].copy()
-        touching(state.car[w], state.present[w], static.size[w], ego, count, SHRINK_M, self._touches[w])
-        if not (self._touches[w] & ~known).any():
-            return False, False
-        tick = int(state.tick[w])
+        prepared, tick = self.cases[w], int(self.state.tick[w])
+        ego = str(prepared.ids[prepared.ego])
         tracks = drive_log(self, w, PredictionLog(), None, {}).tracks
         road = self.given.roads[self._number[w]]
-        hits = find_collisions(tracks, ego=str(prepared.ids[ego]), right_of_way=prepared.case.right_of_way, road=road)
-        begun = [hit for hit in hits if hit.first == str(prepared.ids[ego]) and hit.start_tick == tick]
+        hits = find_collisions(tracks, ego=ego, right_of_way=prepared.case.right_of_way, road=road)
+        begun = [hit for hit in hits if hit.first == ego and hit.start_tick == tick]
         return bool(begun), any(hit.first_at_fault for hit in begun)
 
-    def _observe(self, w: int) -> None:
-        static, state, out = self.static, self.state, self.observation
-        ego, count = int(static.ego[w]), int(static.num_agents[w])
-        cars, own = state.car[w, :count], self.own_motion(w)
-        progress = own.s_m - float(static.start_lane[w, ego, LANE_S])
-        remaining = self.cases[w].expected_progress_m - progress
-        out["ego"][w] = (progress, own.speed_mps, own.accel_mps2, own.desired_speed_mps, remaining)
-        heading = float(cars[ego, HEADING])
-        observe_path(own.path, own.path_step_m, own.s_m, cars[ego, X], cars[ego, Y], heading, out["path"][w])
-        looks = np.stack(
-            [cars[:, X], cars[:, Y], cars[:, SPEED], np.cos(cars[:, HEADING]), np.sin(cars[:, HEADING])], axis=1
+    def _observe(self, worlds: BoolArray) -> None:
+        out = self.observation
+        observe_worlds(
+            self.static,
+            self.state,
+            worlds,
+            self._expected,
+            self._priority,
+            self._areas,
+            self._num_areas,
+            out["ego"],
+            out["path"],
+            out["others"],
+            out["areas"],
         )
-        seen = state.present[w, :count] & ~static.hidden[w, :count]
-        areas = self.given.areas[self._number[w]]
-        observe_others(ego, heading, looks, seen, static.size[w], _priorities(static, w, areas), out["others"][w])
-        observe_areas(ego, areas, state.lane[w, :, LANE_S], looks[:, 2], seen, static.size[w], out["areas"][w])
-        clip_observation({name: part[w] for name, part in out.items()})
+        clip_observation(out)
 
 
 SHARED = ("bounds", "road")
@@ -342,29 +353,55 @@ def _rows(static: Static, numbers: IntArray) -> Static:
 
 def _priorities(static: Static, w: int, areas: FloatArray) -> IntArray:
     """(A,) 1 where the ego goes first, -1 where the other one does: by the case, else at a shared area."""
-    count, ego = int(static.num_agents[w]), int(static.ego[w])
-    out = np.zeros(count, dtype=np.int64)
+    out = np.zeros(static.driver.shape[1], dtype=np.int64)
     out[areas[:, 0].astype(np.int64)] = areas[:, 5].astype(np.int64)
-    favored = static.favored[w, :count]
-    out[favored & ~favored[ego]] = -1
+    favored = static.favored[w]
+    out[favored & ~favored[static.ego[w]]] = -1
     return out
 
 
 @compiled(_box_kernels)
-def touching(
-    cars: FloatArray, present: BoolArray, size: FloatArray, ego: int, count: int, shrink: float, out: BoolArray
-) -> None:
-    """Write (A,) whose box overlaps that of the ego, both shrunk."""
+def touch(static: Static, state: State, worlds: BoolArray, shrink: float, touches: BoolArray, began: BoolArray) -> None:
+    """Write (W, A) whose box overlaps that of the ego, both shrunk, and (W,) whether one of them did not before."""
     boxes = np.zeros((2, 7))
-    for j in range(count):
-        out[j] = False
-        if j == ego or not present[j] or not present[ego]:
+    for w in range(worlds.size):
+        ego = static.ego[w]
+        if not worlds[w]:
             continue
-        for row, i in enumerate((ego, j)):
-            boxes[row, 0], boxes[row, 1] = cars[i, X], cars[i, Y]
-            boxes[row, 2], boxes[row, 3] = np.cos(cars[i, HEADING]), np.sin(cars[i, HEADING])
-            boxes[row, 4], boxes[row, 5] = 0.5 * (size[i, 0] - shrink), 0.5 * (size[i, 1] - shrink)
-        out[j] = pair_overlaps(boxes[0], boxes[1])
+        for j in range(static.num_agents[w]):
+            known = touches[w, j]
+            touches[w, j] = False
+            if j == ego or not state.present[w, j] or not state.present[w, ego]:
+                continue
+            for row, i in enumerate((ego, j)):
+                car, size = state.car[w, i], static.size[w, i]
+                boxes[row, 0], boxes[row, 1] = car[X], car[Y]
+                boxes[row, 2], boxes[row, 3] = math.cos(car[HEADING]), math.sin(car[HEADING])
+                boxes[row, 4], boxes[row, 5] = 0.5 * (size[0] - shrink), 0.5 * (size[1] - shrink)
+            touches[w, j] = pair_overlaps(boxes[0], boxes[1])
+            if touches[w, j] and not known:
+                began[w] = True
+
+
+@compiled(motion, acting)
+def decide_by_accel(
+    static: Static, state: State, decisions: Decisions, worlds: BoolArray, accel: FloatArray, bounded: bool
+) -> None:
+    """Write the decisions of egos that keep an acceleration (W,) for a tick."""
+    for w in range(worlds.size):
+        if worlds[w]:
+            ego = static.ego[w]
+            car = state.car[w, ego]
+            decisions.kind[w, ego] = ALONG
+            decisions.speed[w, ego] = plan_along(
+                state.lane[w, ego, 0],
+                car[SPEED],
+                car[ACCEL],
+                static.desired_speed[w, ego],
+                bounded,
+                accel[w],
+                decisions.along_s[w, ego],
+            )
 
 
 def drawn_case(seed: int, episode: int, count: int) -> int:
