@@ -1,0 +1,1 @@
+"""What moves a car: one module per driver."""
