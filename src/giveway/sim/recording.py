@@ -17,8 +17,8 @@ from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
 from giveway.sim.arrays import PAST, Driver
-from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
 
 
@@ -139,9 +139,7 @@ def _drive_log(
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
         plans=_plans(path, simulation.ego_plans[c, :ticks]),
         predictions=logged,
-        collisions=find_collisions(
-            tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
-        ),
+        collisions=judged_contacts(tracks, road, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
         outside_m=_outside(road, tracks, driven),
         recorded_outside_m=_outside(road, recorded, driven),
