@@ -223,7 +223,7 @@ def test_a_plan_from_outside_that_cannot_be_driven_fails_its_case_with_a_sentenc
 
     (result,) = drive_cases([crossing_case()], SOURCE, predictor=None, planner=Outside())
     assert isinstance(result, FailedDrive)
-    assert result.reason.startswith("PredictionError: ")
+    assert result.reason.startswith("PlannerError: planner mine, tick 0: invalid: ")
     assert sentence in result.reason
 
 

@@ -45,9 +45,9 @@ def bench(
     """Compare methods over seeds, with effect sizes and tests."""
     from giveway.core.errors import UnknownNameError
     from giveway.generate.bench import HEADLINE, finished_campaigns
-    from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.evaluation.methods import SANITY, methods_called
     from giveway.generate.spec import CampaignSpec, planner_name
+    from giveway.metrics import measure_campaign
 
     order = given(env_steps=env_steps, seeds=train_seeds, worlds=worlds)
     if sanity:
@@ -56,7 +56,7 @@ def bench(
         _refuse("without --trainings", env_steps=env_steps, train_seeds=train_seeds, worlds=worlds, set=settings)
     metric = metric or HEADLINE
     planners = list(dict.fromkeys(map(planner_name, planner)))
-    if metric not in (known := all_measures([])):
+    if metric not in (known := measure_campaign([])):
         raise UnknownNameError("measure", metric, known, where="--metric")
     methods = methods_called(list(SANITY) if sanity else list(method) or None)
     trained = None if trainings is None else _order(trainings, order, settings)
@@ -92,9 +92,9 @@ def _refuse(why: str, **options: Any) -> None:
 
 def _order(folder: Path, order: Mapping[str, Any], settings: Sequence[str]) -> MethodTrainings:
     """How to train; whatever is wrong with it is said before the first training."""
-    from giveway.generate.environment.arrays import RewardWeights
     from giveway.generate.evaluation.trainings import MethodTrainings
     from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.objective.weights import RewardWeights
 
     parts = settings_from(settings, (), {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields})
     return MethodTrainings(
