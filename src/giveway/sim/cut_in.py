@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.sim.motion import WHEELBASE_SHARE
+from giveway.sim.bicycle import WHEELBASE_SHARE
 from giveway.sim.rss import D0, GAP_LON, LATERAL_MPS, S0, TURN0, U0, V0, Law
 
 VISIBLE_S = 0.72
