@@ -15,6 +15,7 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.case import Case, Role, case_dict
 from giveway.core.displays import shown
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 
@@ -137,6 +138,7 @@ class DriveLog:
         failed: why the run did not finish; empty if it did.
         origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
         recorded_origins: (A,) the same of ``recorded``.
+        road: lane map of the site, where it was kept with the log; not part of what happened.
     """
 
     case: Case
@@ -160,6 +162,7 @@ class DriveLog:
     failed: str = ""
     origins: tuple[RowOrigin, ...] = ()
     recorded_origins: tuple[RowOrigin, ...] = ()
+    road: LaneMap | None = None
 
     def __repr__(self) -> str:
         seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0

@@ -2,7 +2,8 @@
 
 A log is a folder with ``states.parquet`` (one row per instant and agent), ``predictions.parquet`` (one row per
 prediction and mode) and ``log.json``, which is written last: a folder without it is not a log. It holds the digests of
-the tables and is sealed itself; logs of release 0.1 are only compared with the digest of what happened.
+the tables and is sealed itself; logs of release 0.1 are only compared with the digest of what happened. The lane map
+that ``meta`` names by its digest lies in the folder ``shared`` of the store, where all its logs find it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from giveway.core.case import Role
 from giveway.core.checked import Expect, read_parquet, read_sealed
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
+from giveway.core.lanes import LaneMap
 from giveway.core.log import Collision, DriveLog, LogEvent, LoggedPredictions, Region
 from giveway.core.origins import RowOrigin
 from giveway.core.sealed_files import sealed_document
 from giveway.core.seals import sha256_of_bytes
 from giveway.core.tracks import Tracks
+from giveway.roads.json_maps import read_map
 from giveway.sim.case_files import case_from
 
 FORMAT = "giveway-drive-log"
@@ -30,6 +33,10 @@ VERSION = 1
 LOG_FILE, STATES, PREDICTIONS = "log.json", "states.parquet", "predictions.parquet"
 LOG_BYTES = 1 << 30
 LOG = Expect(error=FileFormatError, what="a drive log", hint="drive the case again: giveway drive run resumes")
+MAP = "map"
+"""Entry of ``meta``: SHA-256 of the file of the lane map."""
+SHARED, LEVELS = "shared", 3
+"""Folder of a result store with the maps, and how far above a log it may be."""
 STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 
 
@@ -179,7 +186,16 @@ def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | No
         failed=document["failed"],
         origins=tuple(RowOrigin.from_plain(row) for row in document.get("origins", ())),
         recorded_origins=tuple(RowOrigin.from_plain(row) for row in document.get("recorded_origins", ())),
+        road=_road(folder, document["meta"].get(MAP)),
     )
+
+
+def _road(folder: Path, digest: str | None) -> LaneMap | None:
+    """The map that a log names, from the store that it is in; None for a log without one, or outside of a store."""
+    if not digest or not digest.isalnum():
+        return None
+    places = [parent / SHARED / digest[:2] / f"{digest}.json" for parent in (folder, *folder.parents[:LEVELS])]
+    return next((read_map(place, LOG) for place in places if place.is_file()), None)
 
 
 def _collision(entry: dict[str, Any]) -> Collision:

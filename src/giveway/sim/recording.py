@@ -159,7 +159,7 @@ def drive_log(
         recorded_ego_s=recorded_ego_s,
         expected_progress_m=expected,
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
-        plans=_plans(path, simulation.ego_plans[c, :ticks]),
+        plans=_plans(path, simulation.state.ego_plans[c, :ticks]),
         predictions=logged,
         collisions=find_collisions(
             tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
