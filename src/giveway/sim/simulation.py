@@ -26,7 +26,7 @@ from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, Moti
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.conflicts import routes_and_conflicts
@@ -40,7 +40,6 @@ from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
 from giveway.sim.state import (
     PAST,
-    Decision,
     DriverCode,
     Forecast,
     Status,
@@ -89,7 +88,7 @@ class Simulation:
         self.idm = idm or IdmParameters()
         self.profiles = profiles or ProfileParameters()
         self.static, columns = pack(self.cases)
-        self.state = empty_state(self.static, columns)
+        self.state = empty_state(self.static, columns, plans=int(self.static.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
@@ -102,9 +101,8 @@ class Simulation:
         self._waiting_at = -1
         self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
-        ticks = int(self.static.num_ticks.max())
-        self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
-        """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
+        self.tick = 0
+        """Ticks since the start of the batch; worlds that are over stay where they are."""
         everyone = np.ones(len(self.cases), dtype=np.bool_)
         begin(self.static, self.state, everyone)
         self.batch = self._batch(roll_out)
@@ -118,11 +116,6 @@ class Simulation:
         hosted = planner is not None and bool(self._outside.any())
         self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
         """Planners in Python, and what they did wrong."""
-
-    @property
-    def tick(self) -> int:
-        """Ticks since the start of the batch; worlds that are over stay where they are."""
-        return int(self.state.tick.max())
 
     @property
     def done(self) -> bool:
@@ -190,7 +183,7 @@ class Simulation:
         self._plan_outside(forecast)
         self._ask_drivers()
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
-        self._keep_plans()
+        self.tick = int(self.state.tick.max())
         return accepted
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
@@ -276,19 +269,6 @@ class Simulation:
         self.egos.decide(np.flatnonzero(running).tolist(), forecast)
         failed = list(self.egos.findings)
         self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
-
-    def _keep_plans(self) -> None:
-        """Keep what the egos planned in the step that was just made."""
-        made = self.tick - 1
-        half = 1 - made % 2
-        rows = np.arange(len(self.cases))
-        driver = self.static.driver[rows, self.static.ego]
-        here = self.state.status[rows, self.static.ego] == Status.PRESENT
-        free = self.decisions.kind[rows, self.static.ego] == Decision.FREE
-        free &= driver == DriverCode.EXTERNAL
-        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & ~free & here
-        planned &= self.static.num_ticks > made
-        self.ego_plans[planned, made] = self.state.plan_s[half, rows, self.static.ego][planned]
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
