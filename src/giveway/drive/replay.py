@@ -109,7 +109,7 @@ def _events(log: DriveLog) -> list[Event]:
     events = [
         Event(
             time_s=c.time_s,
-            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.reason}",
+            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.sentence}",
             kind="collision",
         )
         for c in log.collisions

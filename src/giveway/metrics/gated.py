@@ -164,6 +164,7 @@ NUPLAN = "nuPlan devkit, closed-loop metrics documentation"
     items="gates and terms",
     needs="map",
     column="gated",
+    version=2,
     reference=f"{NUPLAN}; gates that the recorded ego fails as well are forgiven (NAVSIM v2).",
 )
 def gated(log: DriveLog) -> MetricValue:

@@ -16,9 +16,9 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.collisions import find_collisions
 from giveway.sim.drivers.base import Batch
 from giveway.sim.prepare import PreparedCase
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
 from giveway.sim.state import PAST, DriverCode, State
 
@@ -30,7 +30,6 @@ class Driven(Protocol):
         cases: (C,) what was driven in each.
         state: with the whole log.
         batch: with the events that drivers noted.
-        ego_plans: (C, T, 50) arc lengths planned by the egos at each tick.
     """
 
     @property
@@ -39,8 +38,6 @@ class Driven(Protocol):
     def state(self) -> State: ...  # noqa: D102
     @property
     def batch(self) -> Batch: ...  # noqa: D102
-    @property
-    def ego_plans(self) -> FloatArray: ...  # noqa: D102
 
 
 class PredictionLog:
@@ -161,9 +158,7 @@ def drive_log(
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
         plans=_plans(path, simulation.state.ego_plans[c, :ticks]),
         predictions=logged,
-        collisions=find_collisions(
-            tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
-        ),
+        collisions=judged_contacts(tracks, road, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
         outside_m=_outside(road, tracks, driven),
         recorded_outside_m=_outside(road, recorded, driven),

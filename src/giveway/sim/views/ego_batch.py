@@ -19,20 +19,21 @@ from giveway.core.log import DriveLog
 from giveway.core.seeds import stream
 from giveway.metrics import METRICS
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Plan
 from giveway.roads.conflicts import areas_between
 from giveway.roads.priority import rules_of
 from giveway.roads.queries import PreparedMap
 from giveway.sim import motion
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
-from giveway.sim.collisions import SHRINK_M, find_collisions
 from giveway.sim.compiling import compiled
+from giveway.sim.contacts import SHRINK_M
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase, with_drivers, with_traffic
 from giveway.sim.recording import PredictionLog, drive_log
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.situations import route_rows
 from giveway.sim.state import (
     LANE_S,
@@ -166,11 +167,10 @@ class EgoBatch:
         self.idm, self.profiles = idm or IdmParameters(), profiles or ProfileParameters()
         self._all, columns = pack(given.cases)
         self.static = _rows(self._all, np.zeros(num_worlds, dtype=np.int64))
-        self.state = empty_state(self.static, columns)
+        self.state = empty_state(self.static, columns, plans=int(self._all.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self.cases: list[PreparedCase] = [given.cases[0]] * num_worlds
         """(W,) case of each world."""
-        self.ego_plans = np.full((num_worlds, int(self._all.num_ticks.max()), PLAN_STEPS), np.nan)
         self.observation = empty_observation(num_worlds)
         shape = self.static.driver.shape
         self.batch = Batch(
@@ -242,11 +242,8 @@ class EgoBatch:
         count, static, state = len(self.cases), self.static, self.state
         rows, moving, here = np.arange(count), ~self._is_over, self.drivers_here()
         before, accel = self._progress(), state.car[rows, static.ego, ACCEL].copy()
-        made = state.tick.copy()
         self._ask_drivers()
         advance(static, state, self.decisions, self._forecast, self.idm, self.profiles, 0, count)
-        planned = here & (state.status[rows, static.ego] == Status.PRESENT)
-        self.ego_plans[planned, made[planned]] = state.plan_s[1 - made % 2, rows, static.ego][planned]
         return self._judged(moving, here, before, accel)
 
     def log(self, w: int, meta: Mapping[str, Any]) -> DriveLog:
@@ -265,7 +262,7 @@ class EgoBatch:
             if name not in SHARED:
                 getattr(self.static, name)[w] = values[number]
         self.cases[w] = prepared
-        self.ego_plans[w] = np.nan
+        self.state.ego_plans[w] = np.nan
         self._touches[w] = False
         areas = self.given.areas[number]
         self._areas[w, : len(areas)], self._num_areas[w] = areas, len(areas)
@@ -320,7 +317,7 @@ class EgoBatch:
         ego = str(prepared.ids[prepared.ego])
         tracks = drive_log(self, w, PredictionLog(), None, {}).tracks
         road = self.given.roads[self._number[w]]
-        hits = find_collisions(tracks, ego=ego, right_of_way=prepared.case.right_of_way, road=road)
+        hits = judged_contacts(tracks, road, ego=ego, right_of_way=prepared.case.right_of_way)
         begun = [hit for hit in hits if hit.first == ego and hit.start_tick == tick]
         return bool(begun), any(hit.first_at_fault for hit in begun)
 

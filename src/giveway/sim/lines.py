@@ -1,0 +1,183 @@
+"""The line along and across which the gaps of two cars are measured: a lane where a road is known, else a path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from giveway.core import elementary
+from giveway.core.arrays import BoolArray, FloatArray
+from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
+from giveway.core.frames import wrap_angle
+from giveway.core.kernels import njit
+from giveway.core.tracks import Tracks
+from giveway.roads.queries import PreparedMap
+from giveway.roads.tables import RoadTables
+
+RoadLines = PreparedMap | RoadTables | Sequence[FloatArray] | None
+"""A prepared lane map, the tables of a road, or center lines (P, 2) in driving direction."""
+
+SPACING_M = 0.5
+EVERY = 5
+"""Ticks between two looks at the lane of a car."""
+
+TURN_M = 10.0
+"""One radian between a car and a line weighs like this many meters of offset."""
+
+ON_PATH_M = 1.0
+"""A car whose offset, direction included, is smaller drives on the path of the other."""
+
+EQUAL_TURN_RAD = 0.02
+"""Cars whose headings changed alike to this much turned alike."""
+
+
+def line_through(xy: FloatArray, heading: float) -> FloatArray:
+    """(P, 5) x, y, cosine, sine and arc length of a polyline, at points of equal spacing, at most half a meter.
+
+    Args:
+        xy: (N, 2) points in driving direction [m]; repeated ones are skipped.
+        heading: direction if the points do not define one (less than half a meter of way) [rad].
+    """
+    return _resampled(np.ascontiguousarray(xy), heading)
+
+
+@njit(cache=True, nogil=True)
+def _resampled(xy: FloatArray, heading: float) -> FloatArray:
+    arc = np.zeros(xy.shape[0])
+    for i in range(1, xy.shape[0]):
+        arc[i] = arc[i - 1] + math.hypot(xy[i, 0] - xy[i - 1, 0], xy[i, 1] - xy[i - 1, 1])
+    if arc[-1] < SPACING_M:
+        stub = np.empty((2, 5))
+        for i in range(2):
+            s, cos, sin = SPACING_M * i, math.cos(heading), math.sin(heading)
+            stub[i, 0], stub[i, 1], stub[i, 2], stub[i, 3], stub[i, 4] = (
+                xy[0, 0] + s * cos,
+                xy[0, 1] + s * sin,
+                cos,
+                sin,
+                s,
+            )
+        return stub
+    last = math.ceil(arc[-1] / SPACING_M)
+    line = np.empty((last + 1, 5))
+    at = 0
+    for i in range(last + 1):
+        s = arc[-1] * i / last
+        while at < arc.size - 2 and arc[at + 1] < s:
+            at += 1
+        share = min(max((s - arc[at]) / max(arc[at + 1] - arc[at], 1e-9), 0.0), 1.0)
+        line[i, 0] = xy[at, 0] + share * (xy[at + 1, 0] - xy[at, 0])
+        line[i, 1] = xy[at, 1] + share * (xy[at + 1, 1] - xy[at, 1])
+        line[i, 4] = s
+    for i in range(last + 1):
+        before, after = max(i - 1, 0), min(i + 1, last)
+        dx, dy = line[after, 0] - line[before, 0], line[after, 1] - line[before, 1]
+        way = max(math.hypot(dx, dy), 1e-9)
+        line[i, 2], line[i, 3] = dx / way, dy / way
+    return line
+
+
+def line_for(tracks: Tracks, one: int, two: int, first: int, last: int, road: RoadLines = None) -> FloatArray:
+    """The line (P, 5) for two cars between two instants, both included.
+
+    With a road, the center line that fits car ``one`` best. Without, the path of the rear car, unless that turned more
+    than the front one (a car that changes lanes must not be its own measure); the path of the front car also where the
+    rear one drives on it, since then it covers the bend between the two.
+    """
+    found = center_lines(road, tracks, one, first, last)
+    if found:
+        xy, heading = tracks.xy[one, first : last + 1 : EVERY], known_heading(tracks, one, first, last)[::EVERY]
+        return min(found, key=lambda line: _misfit(line, xy, heading))
+    front, rear = (two, one) if _ahead(tracks, one, two, first, last) else (one, two)
+    turned = {i: _turned(tracks, i, first, last) for i in (front, rear)}
+    path = _path(tracks, front, first, last)
+    apart = float(np.hypot(*(tracks.xy[front, first] - tracks.xy[rear, first])))
+    end = tracks.xy[rear, last : last + 1], known_heading(tracks, rear, first, last)[-1:]
+    if turned[front] <= turned[rear] + EQUAL_TURN_RAD and path[-1, 4] >= apart and _misfit(path, *end) < ON_PATH_M:
+        return path
+    return _path(tracks, rear if turned[rear] <= turned[front] + EQUAL_TURN_RAD else front, first, last)
+
+
+def center_lines(road: RoadLines, tracks: Tracks, car: int, first: int, last: int) -> list[FloatArray]:
+    """Lines of a road that a car may be on."""
+    if road is None:
+        return []
+    if isinstance(road, RoadTables):
+        ways = zip(road.first.tolist(), road.num_rows.tolist(), strict=True)
+        return [line_through(road.path[start : start + count, :2], 0.0) for start, count in ways]
+    if isinstance(road, PreparedMap):
+        return [
+            line_through(road.center_of(chain).points, 0.0) for chain in lane_chains(road, tracks, car, first, last)
+        ]
+    return [line_through(np.asarray(points, dtype=np.float64)[:, :2], 0.0) for points in road]
+
+
+def lane_chains(road: PreparedMap, tracks: Tracks, car: int, first: int, last: int) -> list[tuple[int, ...]]:
+    """Lanes on which a car was, as chains of lanes that follow each other, continued by a successor."""
+    seen = tracks.xy[car, first : last + 1 : EVERY], known_heading(tracks, car, first, last)[::EVERY]
+    chains: list[list[int]] = []
+    for lane in (int(number) for number in road.match(*seen).lane.tolist() if number >= 0):
+        if chains and chains[-1][-1] == lane:
+            continue
+        if chains and lane in road.road.lanes[chains[-1][-1]].successors:
+            chains[-1].append(lane)
+        else:
+            chains.append([lane])
+    return [(*chain, *road.road.lanes[chain[-1]].successors[:1]) for chain in chains]
+
+
+def known_heading(tracks: Tracks, car: int, first: int, last: int) -> FloatArray:
+    """Headings between two instants; the direction of motion where the source gives none, 0 where it stands too."""
+    heading = tracks.heading[car, first : last + 1]
+    velocity = tracks.velocity[car, first : last + 1]
+    return np.where(np.isnan(heading), elementary.arctan2(velocity[:, 1], velocity[:, 0]), heading)
+
+
+def sizes_of(tracks: Tracks) -> FloatArray:
+    """(A, 2) length and width [m], with the defaults of :func:`giveway.core.boxes.footprints` where none is given."""
+    known: BoolArray = np.asarray((tracks.size > 0).all(axis=1))
+    if known.all():
+        return tracks.size
+    default = np.where(np.isin(tracks.kind, VULNERABLE)[:, None], VULNERABLE_DIAMETER_M, VEHICLE_SIZE_M)
+    return np.where(known[:, None], tracks.size, default)
+
+
+def states_of(tracks: Tracks, rows: Sequence[int], first: int, last: int) -> FloatArray:
+    """(N, n, 5) x, y, heading, vx, vy of some cars."""
+    at = slice(first, last + 1)
+    return np.stack(
+        [
+            np.concatenate(
+                [tracks.xy[i, at], known_heading(tracks, i, first, last)[:, None], tracks.velocity[i, at]], axis=1
+            )
+            for i in rows
+        ]
+    )
+
+
+def _path(tracks: Tracks, car: int, first: int, last: int) -> FloatArray:
+    return line_through(tracks.xy[car, first : last + 1], float(known_heading(tracks, car, first, last)[-1]))
+
+
+def _turned(tracks: Tracks, car: int, first: int, last: int) -> float:
+    """How much a car turned, to either side, at half-second steps [rad]."""
+    heading = known_heading(tracks, car, first, last)[::-EVERY]
+    return float(np.abs(wrap_angle(np.diff(heading))).sum())
+
+
+def _ahead(tracks: Tracks, one: int, two: int, first: int, last: int) -> bool:
+    """Whether car ``two`` is ahead of car ``one`` at the first instant, seen along its heading."""
+    heading = float(known_heading(tracks, one, first, last)[0])
+    dx, dy = tracks.xy[two, first] - tracks.xy[one, first]
+    return bool(np.cos(heading) * dx + np.sin(heading) * dy >= 0.0)
+
+
+def _misfit(line: FloatArray, xy: FloatArray, heading: FloatArray) -> float:
+    """Mean offset of positions from a line, with the difference in direction."""
+    at = ((line[:, None, :2] - xy) ** 2).sum(axis=2).argmin(axis=0)
+    across = line[at, 2] * (xy[:, 1] - line[at, 1]) - line[at, 3] * (xy[:, 0] - line[at, 0])
+    along = line[at, 2] * (xy[:, 0] - line[at, 0]) + line[at, 3] * (xy[:, 1] - line[at, 1])
+    turn = np.abs(wrap_angle(heading - elementary.arctan2(line[at, 3], line[at, 2])))
+    return float((np.hypot(across, along) + TURN_M * turn).mean())
