@@ -21,6 +21,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from commotions_cma import cma_es, multi_start
+
 from giveway.predictors.commotions import Configuration, Switches, Theta
 from giveway.predictors.commotions.fitting.fit import FitOptions, fit_parameters, objective_of
 from giveway.predictors.commotions.fitting.gaussian_process import quiet_torch
@@ -30,6 +32,9 @@ from giveway.predictors.commotions.losses import Loss, TrainingSet
 from giveway.predictors.commotions.parameters import Box
 from giveway.predictors.commotions.simulation import simulate_encounters
 from support.encounters import random_encounters
+
+OPTIMIZERS.register("cma", cma_es)
+OPTIMIZERS.register("multistart", multi_start)
 
 TYPICAL = Theta(
     beta_v=30.0,

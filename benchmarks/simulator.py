@@ -59,7 +59,7 @@ def drive(simulation: Simulation) -> int:
         inputs = simulation.requests()
         states = constant_velocity_states(inputs.history)[:, None]
         simulation.step(accept(Trajectories.of_states(states, np.ones((len(states), 1))), inputs))
-    return int(simulation.fixed.num_agents.sum()) * STEPS
+    return int(simulation.static.num_agents.sum()) * STEPS
 
 
 def ours_us(cases: list[PreparedCase], repeats: int) -> float:

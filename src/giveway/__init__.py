@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from giveway.reports.results import Results
     from giveway.serve.web.calls import analyze_study, create_study, serve_study
     from giveway.sim.case_sets import CaseSet
+    from giveway.sim.drivers.base import Driver
     from giveway.stats.agreement_of import agreement
     from giveway.synth.opening import synthesize
 
@@ -60,6 +61,7 @@ __all__ = [
     "CaseSet",
     "DaskEngine",
     "DriveLog",
+    "Driver",
     "GapSamples",
     "GivewayError",
     "LaneMap",
@@ -106,6 +108,7 @@ _HOMES = {
     "generate.train": ("train_traffic",),
     "metrics.metric": ("metric",),
     "planning.base": ("Planner",),
+    "sim.drivers.base": ("Driver",),
     "predictors.base": ("Predictor",),
     "reports.find": ("cite", "report"),
     "reports.results": ("Results",),

@@ -21,6 +21,7 @@ REGISTRIES = {
     "dataset": "giveway.data:DATASETS",
     "predictor": "giveway.predictors:PREDICTORS",
     "planner": "giveway.planning:PLANNERS",
+    "driver": "giveway.sim.drivers:DRIVERS",
     "metric": "giveway.metrics:METRICS",
     "road": "giveway.roads.library:ROADS",
     "search": "giveway.generate.search:SEARCHES",
@@ -31,6 +32,7 @@ REGISTRIES = {
 METHODS = {
     "predictor": ("giveway.predictors.base:Predictor", "predict"),
     "planner": ("giveway.planning.base:Planner", "plan"),
+    "driver": ("giveway.sim.drivers.base:Driver", "decide"),
 }
 """Kind of component to its base class and the method that the base class leaves to its authors."""
 

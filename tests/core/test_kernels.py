@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -54,13 +55,25 @@ def test_without_a_place_for_kernels_they_are_compiled_for_the_process(tmp_path:
 def test_an_installation_that_cannot_be_written_uses_the_cache_of_the_user(tmp_path: Path) -> None:
     source = Path(giveway.__file__).parent
     shutil.copytree(source, tmp_path / "giveway", ignore=shutil.ignore_patterns("__pycache__"))
-    for package in ("core", "planning"):
+    for package in ("core", "roads"):
         (tmp_path / "giveway" / package / "__pycache__").write_text("")  # root may write anywhere but here
     places = {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "user"), "HOME": str(tmp_path)}
     _, said = start(None, **places).communicate(timeout=120)
     assert "Traceback" not in said
     assert f"kept in {tmp_path / 'user' / 'numba'}: the installation cannot be written" in said
     assert list((tmp_path / "user").rglob("*.nbi"))
+
+
+def test_kernels_kept_by_a_version_with_other_modules_are_compiled_again(tmp_path: Path) -> None:
+    start(tmp_path).communicate(timeout=120)
+    (index,) = tmp_path.rglob("*.nbi")
+    import numba
+
+    names_a_module_that_is_gone = b"cgiveway.no_such_module\nGone\n."
+    index.write_bytes(pickle.dumps(numba.__version__) + names_a_module_that_is_gone)
+    process = start(tmp_path)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0 and "compiled 1 of" in said, said
 
 
 def test_functions_of_vector_units_are_off() -> None:

@@ -200,14 +200,16 @@ def test_a_recording_that_jumps_out_of_the_world_fails_its_case_with_a_sentence(
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (lambda s, v: (s[:49], v), "50 finite positions"),
-        (lambda s, v: (s[:1], v), "50 finite positions"),
-        (lambda s, v: (s * np.nan, v), "50 finite positions"),
-        (lambda s, v: (np.where(np.arange(50) == 30, np.inf, s), v), "50 finite positions"),
-        (lambda s, v: (s, float("nan")), "a finite speed"),
-        (lambda s, v: (s, -1.0), "a finite speed"),
-        (lambda s, v: (s * 0.0 - 50.0, v), "must not go back"),
-        (lambda s, v: (s - 0.1 * np.arange(50) ** 2, v), "must not go back"),
+        (lambda s, v: (s[:49], v), "a plan has 50 positions"),
+        (lambda s, v: (s[:1], v), "a plan has 50 positions"),
+        (lambda s, v: (s * np.nan, v), "NaN or infinity"),
+        (lambda s, v: (np.where(np.arange(50) == 30, np.inf, s), v), "NaN or infinity"),
+        (lambda s, v: (s, float("nan")), "NaN or infinity"),
+        (lambda s, v: (s, -1.0), "backwards"),
+        (lambda s, v: (s * 0.0 - 50.0, v), "backwards"),
+        (lambda s, v: (s - 0.1 * np.arange(50) ** 2, v), "backwards"),
+        (lambda s, v: (s + 30.0, v), "jumps 30.80 m"),
+        (lambda s, v: (s, v + 2.0), "20.0 m/s^2"),
     ],
 )
 def test_a_plan_from_outside_that_cannot_be_driven_fails_its_case_with_a_sentence(spoil, sentence):
@@ -221,7 +223,7 @@ def test_a_plan_from_outside_that_cannot_be_driven_fails_its_case_with_a_sentenc
 
     (result,) = drive_cases([crossing_case()], SOURCE, predictor=None, planner=Outside())
     assert isinstance(result, FailedDrive)
-    assert result.reason.startswith("PredictionError: ")
+    assert result.reason.startswith("PlannerError: planner mine, tick 0: invalid: ")
     assert sentence in result.reason
 
 

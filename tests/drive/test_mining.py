@@ -13,9 +13,9 @@ from giveway.drive.conflicts import find_meetings, first_shared, traces_of
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.gallery import write_gallery
 from giveway.drive.mining import MiningRules, mine_scene, who_yields
-from giveway.drive.rings import ring_lanes
 from giveway.drive.scenes import GivenScenes
 from giveway.predictors import make_predictor
+from giveway.roads.priority import ring_lanes
 from giveway.testing.drive_scenes import DrivenCar, crossing_road, scene_of
 
 EGO = DrivenCar(id="1", points=((930, 1000), (1080, 1000)), speed_mps=8.0)

@@ -21,9 +21,9 @@ from giveway.metrics.challenge import AS_CODED, challenge_terms
 from giveway.metrics.challenge_logs import challenge_inputs
 from giveway.planning import make_planner
 from giveway.predictors import make_predictor
-from giveway.sim.arrays import PAST, Driver
 from giveway.sim.prepare import prepare, with_drivers
 from giveway.sim.simulation import Simulation
+from giveway.sim.state import PAST, DriverCode
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 TERMS = ("s_eff", "s_jer", "s_vel", "s_cou", "score")
@@ -116,7 +116,7 @@ def test_altering_any_start_changes_no_bit_of_what_was_recorded(ego, follower):
     assert moved.rec_on.tobytes() == plain.rec_on.tobytes()
     assert moved.recorded_size.tobytes() == plain.recorded_size.tobytes()
     assert moved.recorded_start_s == plain.recorded_start_s
-    replayed = with_drivers(moved, Driver.REPLAY, everyone_replays=True)
+    replayed = with_drivers(moved, DriverCode.REPLAY, everyone_replays=True)
     assert replayed.past.tobytes() == plain.past.tobytes()
 
 
@@ -152,12 +152,12 @@ def test_with_every_car_on_replay_an_altered_case_gives_the_recording(moved_case
 def test_predictors_are_shown_the_past_of_an_altered_start_and_not_the_recorded_one(moved_case):
     case, source = moved_case
     simulation = Simulation([prepare(case, source.scene_of(case))])
-    shown = simulation.moving.log[0, 0, : PAST + 1]
-    assert simulation.moving.on[0, 0, : PAST + 1].all()
+    shown = simulation.state.log[0, 0, : PAST + 1]
+    assert simulation.state.on[0, 0, : PAST + 1].all()
     np.testing.assert_allclose(np.diff(shown[:, 0]), 0.6, atol=0.02)
     late = replace(case, cars=(replace(case.ego, start=replace(MOVED, time_s=1.5)), *case.cars[1:]))
     simulation = Simulation([prepare(late, source.scene_of(late))])
-    assert not simulation.moving.on[0, 0, : PAST + 5].any(), "it is not there before its start"
+    assert not simulation.state.on[0, 0, : PAST + 5].any(), "it is not there before its start"
 
 
 def test_the_recorded_ego_makes_its_own_progress_from_its_own_start(moved_case):

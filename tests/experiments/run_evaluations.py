@@ -101,3 +101,11 @@ def hoard(cell: Cell, context: Context) -> CellResult:
         kept.append(np.ones(1_250_000))
         time.sleep(0.01)
     return nothing(cell, context)
+
+
+def title_of_predictor(cell: Cell, context: Context) -> CellResult:
+    """How the predictor that a cell names is titled here; empty where it is not registered."""
+    from giveway.predictors import PREDICTORS
+
+    name = cell.params["predictor"]
+    return CellResult(info={"title": PREDICTORS.get(name).info.title if name in PREDICTORS else ""})

@@ -15,10 +15,12 @@ import pytest
 
 import giveway
 from experiments.dask_processes import LoopbackCluster, free_port
-from giveway.core.errors import ClusterError, ConfigError
+from giveway.core.errors import ClusterError, ConfigError, UsageError
+from giveway.core.registry import PLUGINS
 from giveway.experiments import Cell, LineProgress, ProcessExecutor, SerialExecutor, Store, compute, read_index, status
 from giveway.experiments.cluster import ClusterSpec, batch_cluster, read_cluster
 from giveway.experiments.dask_engine import DaskExecutor, at_scheduler
+from giveway.experiments.plugins import Plugin, environment_with
 from giveway.experiments.remote import difference, facts, stop_here
 
 Cells = Callable[..., list[Cell]]
@@ -256,6 +258,51 @@ def test_workers_with_other_code_are_refused(tmp_path: Path, cells: Cells) -> No
             compute(cells(2), experiment=DRAW, store=tmp_path / "R", engine=engine(cluster))
     assert "install the same versions" in str(caught.value)
     assert "source" in str(caught.value)
+
+
+FILE = """
+import giveway as gw
+
+
+class Mine(gw.Predictor, name="shipped", title="{title}"):
+    def predict(self, inputs, rng):
+        raise NotImplementedError
+"""
+
+
+def test_plug_ins_reach_workers_that_are_already_running(
+    cluster: LoopbackCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = Cell(kind="t", params={"predictor": "shipped"})
+    file = tmp_path / "mine.py"
+
+    def title(run: str) -> str:
+        where = tmp_path / run
+        summary = compute([cell], experiment="run_evaluations:title_of_predictor", store=where, engine=engine(cluster))
+        assert summary.ok, summary.failures
+        return str(Store(where).read(cell.key).info["title"])
+
+    assert title("without") == ""
+    monkeypatch.setenv(PLUGINS, str(file))
+    for text in ("first", "second"):
+        file.write_text(FILE.format(title=text))
+        assert title(text) == text
+    file.unlink()
+    with pytest.raises(UsageError, match="plug-in"):
+        title("gone")
+    monkeypatch.delenv(PLUGINS)
+    assert title("without again") == ""
+
+
+def test_a_worker_that_names_the_same_file_loads_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("1")
+    two.write_text("2")
+    monkeypatch.setenv(PLUGINS, os.pathsep.join([str(one), str(two)]))
+    files = environment_with([Plugin(name="shipped.py", source=b"2")])[PLUGINS].split(os.pathsep)
+    assert [Path(file).read_text() for file in files] == ["1", "2"]
+    assert files[0] == str(one)
+    assert files[1] != str(two)
 
 
 @pytest.mark.slow

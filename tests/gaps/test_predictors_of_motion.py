@@ -84,3 +84,38 @@ def test_what_cannot_be_benchmarked_gets_a_sentence():
         recipe_for("oracle", CLEAN)
     with pytest.raises(UnknownNameError, match="echoo"):
         recipe_for("echoo", CLEAN)
+
+
+class Still(gw.Predictor, name="still", gives="trajectories"):
+    """Everyone stays."""
+
+    def predict(self, inputs, rng):
+        return gw.Prediction.trajectories(np.repeat(inputs.xy[:, :1, -1:], 30, axis=2), dt_s=0.1)
+
+
+def test_objects_are_benchmarked_in_this_process_and_forgotten_afterwards(lgap_root, tmp_path):
+    spec = {**SMALL, "metrics": ["ade"], "predictors": [Still(), "echo"]}
+    results = gw.run_gaps(spec, tmp_path / "one", roots={"lgap": lgap_root})
+    assert (results.status.done, results.status.failed) == (2, 0)
+    by_name = dict(results.frame().select("model", "value").iter_rows())
+    assert set(by_name) == {"still", "echo"} and by_name["still"] > 0
+    assert "still" in results.table(metric="ade").text()
+    assert "still" not in PREDICTORS
+    again = gw.run_gaps(spec, tmp_path / "one", roots={"lgap": lgap_root}, predictors=[Still])
+    assert again.frame(model="still")["value"].to_list() == [by_name["still"]]
+
+
+def test_objects_that_cannot_be_benchmarked_get_a_sentence(lgap_root, tmp_path):
+    def call(predictor, **more):
+        gw.run_gaps(SMALL, tmp_path / "x", roots={"lgap": lgap_root}, predictors=[predictor], **more)
+
+    with pytest.raises(UsageError, match="cannot be given a predictor as an object") as caught:
+        call(Still(), engine=gw.LocalEngine(1))
+    assert "package.module:Class" in caught.value.hint
+    with pytest.raises(UsageError, match="this is not a predictor"):
+        call(object())
+    taken = type("Taken", (Still,), {}, name="LR_1D")
+    with pytest.raises(UsageError, match="another predictor has this name"):
+        call(taken())
+    assert not (tmp_path / "x").exists()
+    assert PREDICTORS.get("LR_1D").info.learns

@@ -153,7 +153,7 @@ def test_a_killed_run_goes_on_with_an_unfinished_training(lgap_root, tmp_path, m
         patch.setattr(predictor, "spoken", lambda tell: stop)
         with pytest.raises(Killed):
             compute(tmp_path / "killed", lgap_root, **one)
-    assert list((tmp_path / "killed" / "scratch").glob("*/*/trajectron.json"))
+    assert list((tmp_path / "killed" / "scratch").glob("*/*/trajectron.safetensors"))
     epochs: list[int] = []
     monkeypatch.setattr(predictor, "spoken", lambda tell: lambda report, total: epochs.append(report.epoch))
     store, _ = compute(tmp_path / "killed", lgap_root, **one)

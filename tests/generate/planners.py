@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from giveway.planning.builtin import ConstantSpeedPlanner, IdmPlanner
-from giveway.planning.protocol import Plan, PlannerInfo, Situation
+from giveway.planning.protocol import Control, Episode, Plan, PlannerInfo, Situation
 
 
 class Careless:
@@ -53,3 +53,32 @@ class Nan(Careless):
 class Dies(Careless):
     def plan(self, situation: Situation) -> Plan:
         raise SystemExit(3)
+
+
+class LeavesRoad(Careless):
+    """Turns the wheel to the right."""
+
+    def plan(self, situation: Situation) -> Control:
+        return Control(accel_mps2=0.0, steer_rate_radps=-0.1)
+
+
+class ChangesLane(Careless):
+    """Goes over to the lane on its left, which is the next route of the straight road."""
+
+    def reset(self, episode: Episode) -> None:
+        self.routes = episode.routes
+        self.target = None
+
+    def plan(self, situation: Situation) -> Plan:
+        if self.target is None:
+            self.target = situation.route + 1
+            assert self.target in self.routes
+        plan = ConstantSpeedPlanner().plan(situation)
+        return Plan(s_m=plan.s_m, speed_mps=plan.speed_mps, route=self.target)
+
+
+class Jumps(Careless):
+    """Thirty meters per tick."""
+
+    def plan(self, situation: Situation) -> Plan:
+        return Plan(s_m=situation.s_m + 30.0 * np.arange(1, 51), speed_mps=situation.speed_mps)

@@ -69,7 +69,7 @@ def test_threads_do_not_change_a_number():
 
 
 def test_pettingzoo_finds_nothing_to_complain_about():
-    from giveway.generate.environment.parallel import TrafficEnv
+    from giveway.generate.parallel import TrafficEnv
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the checks import deprecated games of their own
@@ -150,6 +150,7 @@ def test_leaving_the_road_ends_only_that_cars_episode():
         ("Raises", Outcome.PLANNER_RAISED),
         ("Hangs", Outcome.PLANNER_HUNG),
         ("Nan", Outcome.PLANNER_INVALID),
+        ("Jumps", Outcome.PLANNER_INVALID),
         ("Dies", Outcome.PLANNER_RAISED),
     ],
 )
@@ -176,9 +177,25 @@ def test_a_planner_in_its_own_process_drives_like_the_compiled_one(monkeypatch):
         for _ in range(15):
             inside.step(np.zeros((1, 1, 2)))
             outside.step(np.zeros((1, 1, 2)))
-        np.testing.assert_allclose(inside.moving.state, outside.moving.state, atol=1e-9)
+        np.testing.assert_allclose(inside.state.car, outside.state.car, atol=1e-9)
     finally:
         outside.close()
+
+
+def test_an_ego_that_steers_can_leave_the_road_or_change_its_lane(monkeypatch):
+    monkeypatch.syspath_prepend(__file__.rsplit("/", 1)[0])
+    leaves, changes = (make_worlds(cars=1, ego=f"planners:{name}") for name in ("LeavesRoad", "ChangesLane"))
+    try:
+        for worlds in (leaves, changes):
+            worlds.reset(one_scene(worlds, lane=[3], s=[30.0], speed=[5.0]), seed=0)
+        for _ in range(60):
+            gone, changed = leaves.step(np.zeros((1, 1, 2))), changes.step(np.zeros((1, 1, 2)))
+        assert gone.outcome[0] == Outcome.EGO_OFF_ROAD and gone.fault[0] == Fault.EGO_OFF_ROAD
+        assert changed.outcome[0] == Outcome.RUNNING and changes.state.route[0, 0] == EGO_LANE + 1
+        assert abs(changes.state.lane[0, 0, 1]) < 0.1
+    finally:
+        leaves.close()
+        changes.close()
 
 
 @pytest.mark.parametrize("name", ROADS.names())

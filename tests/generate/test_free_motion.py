@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.sim.free_motion import MotionBounds, curvature_of, drive_free, steer_for
+from giveway.sim.bicycle import MotionBounds, curvature_of, drive_free, steer_for
 from references.kinematics import Bicycle, Controls, Limits, VehicleState
 
 LENGTH = 4.5

@@ -10,8 +10,8 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.generate.environment.arrays import LegacyWeights
-from giveway.generate.environment.legacy import Stage, enclosure, legacy_reward, stage_of
+from giveway.generate.objective.legacy import Stage, enclosure, legacy_reward, stage_of
+from giveway.generate.objective.weights import LegacyWeights
 
 WEIGHTS = LegacyWeights()
 EGO = np.zeros(2)

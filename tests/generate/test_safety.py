@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import FileFormatError
-from giveway.generate.environment.natural import naturalness
-from giveway.generate.environment.safety import escape_ratio, look_ahead, safe_gap, update_culpable
+from giveway.generate.objective.natural import naturalness
+from giveway.generate.objective.safety import escape_ratio, look_ahead, safe_gap, update_culpable
 from giveway.generate.prior import fit_prior, load_prior, save_prior
 from giveway.roads.library.straight import LANE_WIDTH_M, straight_road
 from giveway.roads.tables import road_tables

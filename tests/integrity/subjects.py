@@ -407,10 +407,12 @@ def network_checkpoints(folder: Path) -> Generator[Subject]:
     import torch
 
     from giveway.predictors.trajectron.checkpoint import (
+        FILE,
+        Checkpoint,
         TrainingState,
-        load_checkpoint,
-        restore_optimizer,
-        save_checkpoint,
+        arrays_of,
+        read_checkpoint,
+        write_checkpoint,
     )
     from giveway.predictors.trajectron.config import TrajectronConfig
     from giveway.predictors.trajectron.network import TrajectronNetwork
@@ -422,15 +424,16 @@ def network_checkpoints(folder: Path) -> Generator[Subject]:
     sum(p.sum() for p in network.parameters()).backward()  # pyright: ignore
     optimizer.step()
     state = TrainingState(config=config, dt_s=0.1, seed=7, epoch=1, iteration=1, history=())
-    save_checkpoint(folder / "files", network, state, optimizer)
+    write_checkpoint(folder / "files" / FILE, Checkpoint.of(network, state, optimizer, arrays_of(network)))
 
     def observe() -> tuple[str, bool]:
-        found, where = load_checkpoint(folder / "files")
+        checkpoint = read_checkpoint(folder / "files")
+        found, where = checkpoint.network(), checkpoint.state
         restored = torch.optim.Adam(found.parameters(), lr=1e-3)
-        restore_optimizer(folder / "files", restored)
+        checkpoint.restore_optimizer(restored)
         weights = [value.numpy() for value in found.state_dict().values()]
         moments = [np.asarray(value) for entry in restored.state_dict()["state"].values() for value in entry.values()]
-        return digest_of(*weights, *moments, where), False
+        return digest_of(*weights, *moments, *checkpoint.best.values(), where), False
 
     yield Subject(
         name="checkpoints of networks",

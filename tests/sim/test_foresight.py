@@ -43,7 +43,7 @@ def test_looking_ahead_changes_nothing():
         while not simulation.done:
             simulation.requests(("future",) if with_future else ())
             simulation.step()
-        runs.append(simulation.moving)
+        runs.append(simulation.state)
     for one, other in zip(*runs, strict=True):
         np.testing.assert_array_equal(one, other)
 

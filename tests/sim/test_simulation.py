@@ -10,9 +10,9 @@ from giveway.core.errors import DataError, PredictionError
 from giveway.core.histories import constant_velocity_states
 from giveway.core.predictions import Trajectories
 from giveway.predictors.acceptance import accept
-from giveway.sim.arrays import PAST, Driver
 from giveway.sim.prepare import prepare, resample, with_drivers
 from giveway.sim.simulation import ORIGIN_M, Simulation
+from giveway.sim.state import PAST, DriverCode
 from giveway.testing.drive_scenes import DrivenCar, crossing_case, crossing_scene, scene_of
 from references.kinematics import FEASIBLE, Bicycle, Controls, VehicleState
 
@@ -41,17 +41,17 @@ def prepared(scene):
 
 
 def test_with_every_car_on_replay_the_log_is_the_recording(prepared):
-    simulation = run([with_drivers(prepared, Driver.REPLAY, everyone_replays=True)])
+    simulation = run([with_drivers(prepared, DriverCode.REPLAY, everyone_replays=True)])
     shown = slice(PAST, PAST + 61)
-    assert np.array_equal(simulation.moving.on[0][:, shown], prepared.rec_on[:, shown])
-    np.testing.assert_allclose(simulation.moving.log[0][:, shown], prepared.rec[:, shown], rtol=0, atol=1e-9)
+    assert np.array_equal(simulation.state.on[0][:, shown], prepared.rec_on[:, shown])
+    np.testing.assert_allclose(simulation.state.log[0][:, shown], prepared.rec[:, shown], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("size", "threads"), [(1, 1), (3, 1), (5, 2), (8, 3)])
 def test_neither_batch_nor_threads_change_a_log(prepared, size, threads):
-    alone = run([prepared]).moving.log[0]
+    alone = run([prepared]).state.log[0]
     other = prepare(crossing_case(case_id="b", seconds=3.0), crossing_scene(ego_speed_mps=5.0))
-    batch = run([other if k % 2 else prepared for k in range(size)], threads=threads).moving.log
+    batch = run([other if k % 2 else prepared for k in range(size)], threads=threads).state.log
     for k in range(0, size, 2):
         agents, columns = alone.shape[:2]
         assert np.array_equal(batch[k, :agents, :columns], alone, equal_nan=True)
@@ -60,9 +60,9 @@ def test_neither_batch_nor_threads_change_a_log(prepared, size, threads):
 def test_the_ego_gives_way_to_a_crossing_car_it_was_told_about(prepared):
     told = run([prepared])
     ego = prepared.ego
-    speed = np.hypot(told.moving.log[0, ego, PAST : PAST + 61, 2], told.moving.log[0, ego, PAST : PAST + 61, 3])
+    speed = np.hypot(told.state.log[0, ego, PAST : PAST + 61, 2], told.state.log[0, ego, PAST : PAST + 61, 3])
     assert speed.min() < 7.0
-    gap = np.linalg.norm(told.moving.log[0, ego, :, :2] - told.moving.log[0, 1, :, :2], axis=-1)
+    gap = np.linalg.norm(told.state.log[0, ego, :, :2] - told.state.log[0, 1, :, :2], axis=-1)
     assert np.nanmin(gap) > 4.0
 
 
@@ -70,7 +70,7 @@ def test_a_hidden_car_is_not_seen_and_a_case_can_show_it(scene):
     alone = replace(crossing_case(), cars=(Car(id="ego", role=Role.EGO),), right_of_way=())
     hidden = run([prepare(replace(alone, hide_unpredicted=True), scene)])
     shown = run([prepare(alone, scene)])
-    end = [s.moving.log[0, 0, PAST + 60, 0] for s in (hidden, shown)]
+    end = [s.state.log[0, 0, PAST + 60, 0] for s in (hidden, shown)]
     assert end[0] > end[1] + 1.0
 
 
@@ -88,7 +88,7 @@ def queue():
 def test_a_car_following_ego_does_not_follow_a_hidden_car(queue):
     case, scene = queue
     hidden, shown = (
-        run([with_drivers(prepare(replace(case, hide_unpredicted=hide), scene), Driver.IDM)]).moving.log[0, 0]
+        run([with_drivers(prepare(replace(case, hide_unpredicted=hide), scene), DriverCode.IDM)]).state.log[0, 0]
         for hide in (True, False)
     )
     ends = [float(log[PAST + 60, 0] - log[PAST, 0]) for log in (hidden, shown)]
@@ -106,7 +106,7 @@ def test_other_car_following_cars_see_a_car_that_is_hidden_from_the_ego(queue):
         ]
     )
     cast = (Car(id="ego", role=Role.EGO), Car(id="follower", role=Role.IDM))
-    log = run([prepare(replace(case, cars=cast), crowded)]).moving.log[0]
+    log = run([prepare(replace(case, cars=cast), crowded)]).state.log[0]
     assert log[1, PAST + 60, 0] < log[2, PAST + 60, 0]
 
 
@@ -124,7 +124,7 @@ def test_history_is_ten_states_in_the_predictors_frame_and_ends_with_now(prepare
     inputs = simulation.requests(("others",))
     assert inputs.history.shape == (1, 10, 5)
     assert inputs.others.shape == (1, 2, 10, 5)
-    now = simulation.moving.log[0, 1, PAST + 3]
+    now = simulation.state.log[0, 1, PAST + 3]
     np.testing.assert_array_equal(inputs.history[0, -1, :2], now[:2] - ORIGIN_M)
     np.testing.assert_array_equal(inputs.history[0, 0, :2], prepared.rec[1, 3, :2] - ORIGIN_M)
 
@@ -152,7 +152,7 @@ def test_requests_hold_nothing_from_the_future(scene, prepared):
     forged = scene.tracks.xy.copy()
     forged[1, 31:] += 50.0
     other = prepare(crossing_case(), replace(scene, tracks=replace(scene.tracks, xy=forged)))
-    replayed = [with_drivers(p, Driver.REPLAY, everyone_replays=True) for p in (prepared, other)]
+    replayed = [with_drivers(p, DriverCode.REPLAY, everyone_replays=True) for p in (prepared, other)]
     seen = []
     for case in replayed:
         simulation = Simulation([case])
@@ -169,25 +169,25 @@ def test_a_car_whose_place_is_taken_waits_and_says_so():
         DrivenCar(id="late", points=((956.5, 1000), (1080, 1000)), enters_s=2.0, speed_mps=3.0),
     ]
     case = replace(crossing_case(), cars=(Car(id="ego", role=Role.EGO), Car(id="late", role=Role.IDM)), right_of_way=())
-    simulation = run([with_drivers(prepare(case, scene_of(cars)), Driver.CONSTANT_SPEED)])
-    assert simulation.moving.delayed[0, 1] > 0
-    first = int(np.flatnonzero(simulation.moving.on[0, 1])[0]) - PAST
-    assert first == 10 + simulation.moving.delayed[0, 1]
+    simulation = run([with_drivers(prepare(case, scene_of(cars)), DriverCode.CONSTANT_SPEED)])
+    assert simulation.state.delayed[0, 1] > 0
+    first = int(np.flatnonzero(simulation.state.on[0, 1])[0]) - PAST
+    assert first == 10 + simulation.state.delayed[0, 1]
 
 
 def test_a_car_leaves_one_meter_before_the_end_of_its_path():
     cars = [DrivenCar(id="ego", points=((940, 1000), (990, 1000)), speed_mps=8.0)]
     case = replace(crossing_case(), cars=(Car(id="ego", role=Role.EGO),), right_of_way=())
-    simulation = run([with_drivers(prepare(case, scene_of(cars)), Driver.CONSTANT_SPEED)])
-    seen = np.flatnonzero(simulation.moving.on[0, 0])
-    assert 987.0 < simulation.moving.log[0, 0, seen[-1], 0] <= 989.0
-    assert not simulation.moving.on[0, 0, seen[-1] + 1 :].any()
+    simulation = run([with_drivers(prepare(case, scene_of(cars)), DriverCode.CONSTANT_SPEED)])
+    seen = np.flatnonzero(simulation.state.on[0, 0])
+    assert 987.0 < simulation.state.log[0, 0, seen[-1], 0] <= 989.0
+    assert not simulation.state.on[0, 0, seen[-1] + 1 :].any()
 
 
 def test_free_cars_move_like_the_kinematic_bicycle(prepared):
-    free = replace(prepared, driver=np.where(np.arange(3) == 1, int(Driver.FREE), prepared.driver))
+    free = replace(prepared, driver=np.where(np.arange(3) == 1, int(DriverCode.ACTIONS), prepared.driver))
     simulation = Simulation([free])
-    simulation.moving.control[0, 1] = (0.7, 0.1)
+    simulation.decisions.control[0, 1] = (0.7, 0.1)
     for _ in range(8):
         simulation.step()
     wheelbase = 0.6 * 4.5
@@ -197,7 +197,7 @@ def test_free_cars_move_like_the_kinematic_bicycle(prepared):
     for k in range(8):
         steer = np.array(0.1 * 0.1 * (k + 1))
         state = bicycle.step(state, Controls(accel=np.array(0.7), steer=steer), 0.1)
-    after = simulation.moving.log[0, 1, PAST + 8]
+    after = simulation.state.log[0, 1, PAST + 8]
     np.testing.assert_allclose(after[:2], state.xy, atol=1e-9)
     assert after[4] == pytest.approx(float(state.heading), abs=1e-9)
     assert np.hypot(after[2], after[3]) == pytest.approx(float(state.speed), abs=1e-9)
@@ -207,12 +207,12 @@ def test_an_altered_start_is_taken_and_its_history_leads_there(scene):
     start = Start(time_s=1.0, x_m=945.0, y_m=1000.5, heading_rad=0.0, speed_mps=6.0)
     case = replace(crossing_case(), cars=(Car(id="ego", role=Role.EGO, start=start), *crossing_case().cars[1:]))
     simulation = Simulation([prepare(case, scene)])
-    now = simulation.moving.log[0, 0, PAST]
+    now = simulation.state.log[0, 0, PAST]
     assert now[:2] == pytest.approx([945.0, 1000.5])
-    past = simulation.moving.log[0, 0, : PAST + 1, 0]
+    past = simulation.state.log[0, 0, : PAST + 1, 0]
     np.testing.assert_allclose(np.diff(past), 0.6, atol=0.02)
     simulation.step()
-    assert simulation.moving.log[0, 0, PAST + 1, 1] == pytest.approx(1000.5, abs=0.05)
+    assert simulation.state.log[0, 0, PAST + 1, 1] == pytest.approx(1000.5, abs=0.05)
 
 
 def test_a_recording_that_changed_is_refused(scene):

@@ -12,7 +12,7 @@ GROUPS = {
     "Runs": ("run_gaps", "run_drive", "find_failures", "train_traffic"),
     "Studies": ("create_study", "serve_study", "analyze_study", "agreement"),
     "Results": ("Results", "report", "cite"),
-    "Engines and components": ("LocalEngine", "DaskEngine", "Predictor", "Prediction", "Planner", "register"),
+    "Engines and components": ("LocalEngine", "DaskEngine", "Predictor", "Prediction", "Planner", "Driver", "register"),
     "Values": ("Tracks", "Scene", "AgentKind", "LaneMap", "Case", "CaseSet", "DriveLog", "GapSamples"),
     "Errors": ("GivewayError",),
 }

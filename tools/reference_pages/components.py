@@ -19,6 +19,10 @@ REGISTRIES: dict[str, tuple[str, str]] = {
     "Predictors": ("giveway.predictors:PREDICTORS", "`giveway drive run --predictor NAME`, `models` of a run"),
     "Roads": ("giveway.roads.library:ROADS", "`giveway generate ... --road NAME`"),
     "Seed searches": ("giveway.generate.search:SEARCHES", "`giveway generate run --search NAME`"),
+    "Drivers": (
+        "giveway.sim.drivers:DRIVERS",
+        "`giveway drive run --traffic NAME`, or `driver` of a car in a case file",
+    ),
     "Planners": ("giveway.planning:PLANNERS", "`giveway drive run --planner NAME`"),
 }
 """Heading to the registry and where its names are used."""

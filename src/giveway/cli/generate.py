@@ -72,8 +72,8 @@ def train(
 ) -> Done:
     """Train cars against a planner; run again to resume."""
     from giveway.experiments.specs import validated
-    from giveway.generate.environment.arrays import RewardWeights
     from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.objective.weights import RewardWeights
     from giveway.generate.spec import TrainingSpec
     from giveway.generate.train import train as run_training
 

@@ -92,9 +92,9 @@ def _refuse(why: str, **options: Any) -> None:
 
 def _order(folder: Path, order: Mapping[str, Any], settings: Sequence[str]) -> MethodTrainings:
     """How to train; whatever is wrong with it is said before the first training."""
-    from giveway.generate.environment.arrays import RewardWeights
     from giveway.generate.evaluation.trainings import MethodTrainings
     from giveway.generate.learning.config import LearningConfig
+    from giveway.generate.objective.weights import RewardWeights
 
     parts = settings_from(settings, (), {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields})
     return MethodTrainings(

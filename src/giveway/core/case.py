@@ -65,6 +65,21 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """The road that a car follows, where its recorded positions do not tell it exactly.
+
+    Attributes:
+        points_m: center line, (x, y) in order.
+        s_m: where on it the car starts.
+        speed_mps: how fast.
+    """
+
+    points_m: tuple[tuple[float, float], ...]
+    s_m: float
+    speed_mps: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Car:
     """One car of a case that is not simply replayed.
 
@@ -73,12 +88,16 @@ class Car:
         role: who moves it.
         predicted: whether the ego's planner is given the participant's prediction of it; never for the ego.
         start: a start other than the recorded one, or None.
+        driver: registered driver that moves it instead of the one of its role; empty for that one.
+        route: what it follows; None follows its recorded positions.
     """
 
     id: str
     role: Role
     predicted: bool = False
     start: Start | None = None
+    driver: str = ""
+    route: Route | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,8 +193,12 @@ class Case:
 
 
 def case_dict(case: Case) -> dict[str, Any]:
-    """The case in JSON's types; an origin that nobody declared is left out."""
+    """The case in JSON's types; an origin, drivers and routes that nobody declared are left out."""
     plain = json.loads(json.dumps(asdict(case)))
+    for car in plain["cars"]:
+        for name in ("driver", "route"):
+            if not car[name]:
+                del car[name]
     if case.origin is None:
         del plain["origin"]
     return plain
@@ -205,6 +228,9 @@ def check_case(case: Case) -> None:
     if case.ego.predicted:
         raise DataError("the ego is never predicted", where=where, found=f"car {case.ego.id} has predicted = true")
     _check_numbers(case, where)
+    short = [car.id for car in case.cars if car.route is not None and len(car.route.points_m) < 2]
+    if short:
+        raise DataError("a route needs at least two points", where=where, found=", ".join(short))
     if case.num_ticks < 1:
         raise DataError("a case must last at least one tick", where=where, found=f"{case.start_s} s to {case.end_s} s")
     if case.desired_speed_mps <= 0:
@@ -217,7 +243,7 @@ def _texts(case: Case) -> dict[str, str]:
     names = ("id", "dataset", "recording", "site", "tracks_sha256", "source")
     return {name: getattr(case, name) for name in names} | {
         "right_of_way": max(case.right_of_way, key=len, default=""),
-        "cars": max((car.id for car in case.cars), key=len, default=""),
+        "cars": max((text for car in case.cars for text in (car.id, car.driver)), key=len, default=""),
     }
 
 
@@ -232,6 +258,10 @@ def _check_numbers(case: Case, where: str) -> None:
     for car in case.cars:
         if car.start is not None:
             numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
+        if car.route is not None:
+            flat = [value for point in car.route.points_m for value in point]
+            numbers |= {f"car {car.id}, route.points_m[{n}]": value for n, value in enumerate(flat)}
+            numbers |= {f"car {car.id}, route.{name}": getattr(car.route, name) for name in ("s_m", "speed_mps")}
     for name, value in numbers.items():
         limit = next(LARGEST[end] for end in LARGEST if name.partition("[")[0].endswith(end))
         if value is not None and not abs(value) <= limit:

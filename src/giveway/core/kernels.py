@@ -200,12 +200,19 @@ class _Watch:
                 if depth == 0:
                     watch._end()
 
+        def checked_load(self: Any, signature: Any, context: Any) -> Any:
+            try:
+                return load(self, signature, context)
+            except (ImportError, AttributeError):  # kept by a version whose modules had other names
+                self.flush()
+                return None
+
         def loading(self: Any, signature: Any, context: Any) -> Any:
-            found = load(self, signature, context)
+            found = checked_load(self, signature, context)
             if found is not None or not getattr(watch._depth, "value", 0):
                 return found
             if watch._wait_for_others():
-                found = load(self, signature, context)
+                found = checked_load(self, signature, context)
             if found is None:
                 watch._start(self._py_func)
             return found

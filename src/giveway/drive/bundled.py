@@ -21,10 +21,10 @@ from giveway.core.tracks import AgentKind, Tracks
 from giveway.drive.bundled_roads import ROADS, BundledRoad
 from giveway.drive.scenes import GivenScenes
 from giveway.roads.routes import CarPath, path_through, project
-from giveway.sim.arrays import FUTURE, PAST, Driver
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import Simulation
+from giveway.sim.state import FUTURE, PAST, DriverCode
 
 SEED = 48
 CASES_PER_ROAD = 16
@@ -126,8 +126,8 @@ def _drive(wanted: list[tuple[str, int, list[_Driver]]]) -> list[Scene | None]:
         simulation.step()
     scenes: list[Scene | None] = []
     for c, (kind, n, cars) in enumerate(wanted):
-        log = simulation.moving.log[c, : len(cars), PAST : PAST + ticks + 1]
-        scene = _scene(kind, n, cars, log, simulation.moving.on[c, : len(cars), PAST : PAST + ticks + 1])
+        log = simulation.state.log[c, : len(cars), PAST : PAST + ticks + 1]
+        scene = _scene(kind, n, cars, log, simulation.state.on[c, : len(cars), PAST : PAST + ticks + 1])
         stays = bool(scene.tracks.observed[0, : round((START_S + CASE_S) * 10) + 1].all())
         scenes.append(None if find_collisions(scene.tracks) or not stays else scene)
     return scenes
@@ -155,7 +155,8 @@ def _prepared(kind: str, n: int, cars: list[_Driver], ticks: int) -> PreparedCas
         recorded_size=size,
         heading_known=np.ones(count, dtype=np.bool_),
         role=(Role.EGO, *(Role.REACTIVE,) * (count - 1)),
-        driver=np.full(count, int(Driver.PLANNER), dtype=np.int64),
+        driver=np.full(count, int(DriverCode.PLANNER), dtype=np.int64),
+        driver_name=("",) * count,
         predicted=np.zeros(count, dtype=np.bool_),
         hidden=np.zeros(count, dtype=np.bool_),
         favored=np.array([car.has_priority for car in cars]),

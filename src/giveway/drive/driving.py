@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
 from giveway.roads.queries import PreparedMap
-from giveway.sim.arrays import Driver
 from giveway.sim.collisions import find_collisions
+from giveway.sim.drivers.hosts import Finding
 from giveway.sim.prepare import PreparedCase, prepare, with_drivers
 from giveway.sim.recording import PredictionLog, drive_logs
 from giveway.sim.simulation import Simulation
+from giveway.sim.state import DriverCode
 
 BATCH = 64
 """Cases stepped together; bounds memory, never changes a log."""
@@ -79,6 +81,8 @@ def drive_cases(
     batch: int = BATCH,
     everyone_replays: bool = False,
     on_done: Callable[[Case], None] | None = None,
+    deadline_s: float | None = None,
+    warm_up_s: float = 20.0,
 ) -> Iterator[Drive | FailedDrive]:
     """Drive every case.
 
@@ -92,9 +96,11 @@ def drive_cases(
         batch: cases stepped together.
         everyone_replays: put all cars on replay; the log then equals the recording.
         on_done: told about each case as it is finished.
+        deadline_s: for one answer of a planner in Python, which then has a process of its own; None: no deadline.
+        warm_up_s: added to the deadline of its first answer.
 
     Yields:
-        One result per case, in order. A case that cannot be prepared or whose predictor fails is a
+        One result per case, in order. A case that cannot be prepared or whose predictor or planner fails is a
         :class:`FailedDrive`; the others go on.
     """
     chosen = planner or DefaultPlanner()
@@ -105,9 +111,11 @@ def drive_cases(
             source,
             roads,
             predictor=predictor,
-            planner=chosen,
-            seed=seed,
-            threads=threads,
+            make=partial(
+                new_simulation, planner=chosen, seed=seed, threads=threads, deadline_s=deadline_s, warm_up_s=warm_up_s
+            ),
+            meta=run_meta(predictor, chosen, seed),
+            driver=driver_of(chosen),
             everyone_replays=everyone_replays,
         ):
             if on_done is not None:
@@ -121,9 +129,9 @@ def _drive_batch(
     roads: dict[tuple[str, str], PreparedMap | None],
     *,
     predictor: FittedPredictor | None,
-    planner: Planner,
-    seed: int,
-    threads: int,
+    make: Callable[[Sequence[PreparedCase]], Simulation],
+    meta: dict[str, Any],
+    driver: DriverCode,
     everyone_replays: bool,
 ) -> list[Drive | FailedDrive]:
     ready: dict[str, PreparedCase] = {}
@@ -132,10 +140,10 @@ def _drive_batch(
         try:
             made = prepare(case, source.scene_of(case))
             prepared_roads([case], source, roads)
-            ready[case.id] = with_drivers(made, driver_of(planner), everyone_replays=everyone_replays)
+            ready[case.id] = with_drivers(made, driver, everyone_replays=everyone_replays)
         except GivewayError as error:
             failed[case.id] = FailedDrive(case=case, reason=_one_line(error))
-    driven = _simulate(list(ready.values()), roads, predictor, planner, seed, threads) if ready else {}
+    driven = _simulate(list(ready.values()), roads, predictor, make, meta) if ready else {}
     results = {**failed, **driven}
     return [results[case.id] for case in cases]
 
@@ -144,28 +152,39 @@ def _simulate(
     prepared: Sequence[PreparedCase],
     roads: dict[tuple[str, str], PreparedMap | None],
     predictor: FittedPredictor | None,
-    planner: Planner,
-    seed: int,
-    threads: int,
+    make: Callable[[Sequence[PreparedCase]], Simulation],
+    meta: dict[str, Any],
 ) -> dict[str, Drive | FailedDrive]:
-    """Drive a batch; if the predictor or planner raises, drive its cases one by one to find out which."""
-    simulation = new_simulation(prepared, planner, seed=seed, threads=threads)
+    """Drive a batch; if the predictor raises, drive its cases one by one to find out which."""
+    simulation = make(prepared)
     try:
         latency = run_to_end(simulation, log := PredictionLog(), predictor)
-        logs = drive_logs(simulation, log, roads=roads, meta=run_meta(predictor, planner, seed))
-        return {entry.case.id: Drive(log=entry, latency_ms=latency) for entry in logs}
+        findings = {} if simulation.egos is None else simulation.egos.findings
+        logs = drive_logs(simulation, log, roads=roads, meta=meta)
+        return {
+            entry.case.id: FailedDrive(case=entry.case, reason=_found(findings[c], meta))
+            if c in findings
+            else Drive(log=entry, latency_ms=latency)
+            for c, entry in enumerate(logs)
+        }
     except Exception as error:
         if len(prepared) == 1:
             case = prepared[0].case
             return {case.id: FailedDrive(case=case, reason=_one_line(error))}
     finally:
         simulation.close()
-    alone = [_simulate([case], roads, predictor, planner, seed, threads) for case in prepared]
+    alone = [_simulate([case], roads, predictor, make, meta) for case in prepared]
     return {name: result for part in alone for name, result in part.items()}
 
 
 def new_simulation(
-    prepared: Sequence[PreparedCase], planner: Planner, *, seed: int = 0, threads: int = 1
+    prepared: Sequence[PreparedCase],
+    planner: Planner,
+    *,
+    seed: int = 0,
+    threads: int = 1,
+    deadline_s: float | None = None,
+    warm_up_s: float = 20.0,
 ) -> Simulation:
     """A batch with this planner's parameters."""
     return Simulation(
@@ -175,6 +194,8 @@ def new_simulation(
         profiles=planner.parameters if isinstance(planner, DefaultPlanner) else None,
         idm=planner.parameters if isinstance(planner, IdmPlanner) else None,
         threads=threads,
+        deadline_s=deadline_s,
+        warm_up_s=warm_up_s,
     )
 
 
@@ -199,10 +220,10 @@ def run_to_end(simulation: Simulation, log: PredictionLog, predictor: FittedPred
     return 1000.0 * float(np.mean(spent)) if spent else 0.0
 
 
-def driver_of(planner: Planner) -> Driver:
+def driver_of(planner: Planner) -> DriverCode:
     """The simulator's driver for a planner."""
     name = planner.info.driver
-    return Driver[name] if name else Driver.EXTERNAL
+    return DriverCode[name] if name else DriverCode.EXTERNAL
 
 
 def humans(log: DriveLog) -> DriveLog:
@@ -226,6 +247,11 @@ def humans(log: DriveLog) -> DriveLog:
         origins=log.recorded_origins,
         failed="" if shows_ego else "the recording does not show the ego during this case",
     )
+
+
+def _found(finding: Finding, meta: dict[str, Any]) -> str:
+    where = f"planner {meta['planner']}, tick {finding.tick}"
+    return f"PlannerError: {where}: {finding.fault}: {finding.sentence}"
 
 
 def _one_line(error: Exception) -> str:

@@ -85,6 +85,8 @@ class DriveExperiment:
                 "planner": plan.spec.planner if isinstance(plan.spec.planner, str) else "",
                 "roots": {name: str(root.resolve()) for name, root in plan.roots.items()},
                 "threads": min(spec.threads, MAX_THREADS),
+                "deadline_s": spec.deadline_s,
+                "warm_up_s": spec.warm_up_s,
             },
             found=plan,
         )
@@ -113,6 +115,8 @@ class DriveExperiment:
             threads=int(machine["threads"]),
             batch=len(batch),
             everyone_replays=is_recorded,
+            deadline_s=machine["deadline_s"],
+            warm_up_s=machine["warm_up_s"],
         )
         for cell, drive in zip(batch, drives, strict=True):
             if isinstance(drive, FailedDrive):

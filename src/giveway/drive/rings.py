@@ -5,29 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-
-from giveway.core.lanes import LaneMap
 from giveway.drive.conflicts import Meeting, Trace
+from giveway.roads.priority import ring_lanes
 from giveway.roads.queries import PreparedMap
 
 BEFORE_M = 10
 """Where a car comes from is looked up on its last meters before the conflict."""
-
-
-def ring_lanes(road: LaneMap) -> frozenset[int]:
-    """Lanes from which one can come back to the same lane: the ring of a roundabout."""
-    names = sorted(road.lanes)
-    number = {name: i for i, name in enumerate(names)}
-    links = [(number[n], number[s]) for n in names for s in road.lanes[n].successors if s in number]
-    if not links:
-        return frozenset()
-    start, end = np.array(links).T
-    graph = coo_array((np.ones(len(links)), (start, end)), shape=(len(names), len(names)))
-    _, part = connected_components(graph, directed=True, connection="strong")
-    return frozenset(name for i, name in enumerate(names) if np.count_nonzero(part == part[i]) > 1)
 
 
 def with_rings(meetings: Sequence[Meeting], road: PreparedMap) -> list[Meeting]:

@@ -15,6 +15,7 @@ from giveway.core.errors import UsageError
 from giveway.drive.case_sets import BUNDLED, CaseScenes, open_cases
 from giveway.drive.scenes import SceneSource
 from giveway.experiments import content_key
+from giveway.experiments.specs import not_for_workers
 from giveway.metrics.challenge import rules_called
 from giveway.planning import make_planner
 from giveway.planning.protocol import Planner
@@ -42,8 +43,11 @@ class DriveSpec(BaseModel):
         keep_predictions: whether logs keep predictions, which replays show as fans.
         threads: of the simulator; never changes a result.
         max_hours: start no further case after this time.
+        deadline_s: for one answer of a planner in Python, which then has a process of its own; None: no deadline.
+        warm_up_s: added to the deadline of its first answer.
 
-    The last two never change a result and are not part of what a plan is called by.
+    The last four are not part of what a plan is called by: threads and hours never change a result, and a deadline can
+    only make a case fail.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -59,6 +63,8 @@ class DriveSpec(BaseModel):
     keep_predictions: bool = True
     threads: int = Field(default=1, ge=1, exclude=True)
     max_hours: float | None = Field(default=None, ge=0, exclude=True)
+    deadline_s: float | None = Field(default=None, gt=0, exclude=True)
+    warm_up_s: float = Field(default=20.0, ge=0, exclude=True)
 
     @field_serializer("predictors", when_used="json")
     def _plain_predictors(self, given: tuple[Any, ...]) -> list[str]:
@@ -181,13 +187,7 @@ def require_names(plan: PlannedDrives) -> None:
     objects = [("predictor", p.model) for p in plan.predictors if not p.text]
     objects += [] if isinstance(plan.spec.planner, str) else [("planner", plan.planner)]
     for what, found in objects:
-        raise UsageError(
-            f"workers of an engine cannot be given a {what} as an object",
-            where=what,
-            found=type(found).__name__,
-            hint=f"put it into a module and give its import path, {what}='package.module:Class', "
-            "or leave the engine out",
-        )
+        raise not_for_workers(what, found)
 
 
 def planner_of(given: Any) -> Planner:

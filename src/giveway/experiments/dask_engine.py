@@ -20,6 +20,7 @@ from giveway.core.errors import ClusterError, MissingDependencyError
 from giveway.core.urls import is_url
 from giveway.experiments.engine import MAX_ATTEMPTS, Control, Job, Outcome
 from giveway.experiments.jobs import DIED, JobQueue, without_store
+from giveway.experiments.plugins import plugins_here
 from giveway.experiments.remote import WorkerFacts, difference, evaluate_here, facts, stop_here
 from giveway.experiments.scheduler_address import Deadline, try_address, unreachable
 from giveway.experiments.worker_process import Limits, lost
@@ -83,6 +84,7 @@ class DaskExecutor:
 
         Raises:
             ClusterError: if the scheduler cannot be reached or is lost, no worker comes, or workers run other code.
+            UsageError: a plug-in file is gone since it was loaded.
         """
         pending = JobQueue(jobs)
         if not pending:
@@ -101,6 +103,7 @@ class _Session:
         self.crew = _Crew(client, control, patience_s=engine.wait_s)
         self.next_look = 0.0
         self.name = secrets.token_hex(8)
+        self.plugins = plugins_here()
 
     def outcomes(self) -> Iterator[Outcome]:
         try:
@@ -138,9 +141,8 @@ class _Session:
             if job.store is not None and not is_url(job.store) and not self.crew.fit[worker].sees_store:
                 job = without_store(job)
             name = f"giveway-{job.cell.key[:16]}-{job.attempt}-{secrets.token_hex(4)}"
-            future = self.client.submit(
-                evaluate_here, job, self.engine.limits, self.name, key=name, workers=[worker], pure=False, retries=0
-            )
+            what = (job, self.engine.limits, self.name, self.plugins)
+            future = self.client.submit(evaluate_here, *what, key=name, workers=[worker], pure=False, retries=0)
             self.tasks[name] = _Task(job=job, worker=worker, future=future, started=time.monotonic())
             self.control.running[job.cell.key] = job
             future.add_done_callback(self.ready.put)

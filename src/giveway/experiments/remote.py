@@ -20,11 +20,12 @@ from typing import Any
 from giveway.core.files import FULL
 from giveway.core.urls import is_url
 from giveway.experiments.engine import Job, Outcome
+from giveway.experiments.plugins import Plugin, environment_with
 from giveway.experiments.provenance import code_version, machine, source_digest
 from giveway.experiments.worker_process import Limits, WorkerProcess
 
 _busy = threading.Lock()
-_workers: dict[Limits, WorkerProcess] = {}
+_workers: dict[tuple[Limits, tuple[str, ...]], WorkerProcess] = {}
 _owner = ""
 """Run of the cell that is being computed, or was last."""
 
@@ -93,18 +94,19 @@ def _sees(probe: Path, token: str) -> tuple[bool, str]:
     return True, ""
 
 
-def evaluate_here(job: Job, limits: Limits, run: str) -> list[Outcome]:
+def evaluate_here(job: Job, limits: Limits, run: str, plugins: tuple[Plugin, ...] = ()) -> list[Outcome]:
     """Evaluate a job in the worker's own process; whatever happens to that process becomes an outcome.
 
     Args:
         job: what to evaluate.
         limits: of the job.
         run: whose job it is; a scheduler may serve several runs.
+        plugins: files of components that the process has to load.
     """
     global _owner
     with _busy:  # workers with several threads still take one cell after the other
         _owner = run
-        worker = _workers.get(limits) or _new_worker(limits)
+        worker = _workers.get((limits, _digests(plugins))) or _new_worker(limits, plugins)
         worker.start(job)
         assert worker.future is not None
         while (excess := worker.excess()) is None:
@@ -125,10 +127,14 @@ def _end_workers() -> None:
     _workers.clear()
 
 
-def _new_worker(limits: Limits) -> WorkerProcess:
+def _new_worker(limits: Limits, plugins: tuple[Plugin, ...]) -> WorkerProcess:
     _end_workers()
-    _workers[limits] = WorkerProcess(limits=limits)
-    return _workers[limits]
+    made = _workers[limits, _digests(plugins)] = WorkerProcess(limits=limits, environment=environment_with(plugins))
+    return made
+
+
+def _digests(plugins: tuple[Plugin, ...]) -> tuple[str, ...]:
+    return tuple(plugin.sha256 for plugin in plugins)
 
 
 def difference(ours: WorkerFacts, theirs: WorkerFacts) -> dict[str, tuple[Any, Any]]:

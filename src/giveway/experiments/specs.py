@@ -64,6 +64,16 @@ def validated(model: type[S], values: Mapping[str, Any], *, where: str) -> S:
         raise config_error(error, model, where) from error
 
 
+def not_for_workers(what: str, given: object) -> UsageError:
+    """What to say about an object of this process that an engine with worker processes would need."""
+    return UsageError(
+        f"workers of an engine cannot be given a {what} as an object",
+        where=what,
+        found=type(given).__name__,
+        hint=f"put it into a module and give its import path, {what}='package.module:Class', or leave the engine out",
+    )
+
+
 def config_error(error: ValidationError, model: type[BaseModel], where: str) -> ConfigError:
     """The first problem of a validation, with the nearest known key if one is misspelt."""
     first = error.errors()[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 
 VARIABLES = (
     "OMP_NUM_THREADS",
@@ -29,10 +29,10 @@ def num_cores() -> int:
 
 
 @contextlib.contextmanager
-def thread_environment(num_threads: int) -> Generator[None]:
-    """Processes started inside see the limits in their environment, before they import anything."""
-    before = {name: os.environ.get(name) for name in VARIABLES}
-    os.environ.update(dict.fromkeys(VARIABLES, str(num_threads)))
+def changed_environment(variables: Mapping[str, str]) -> Generator[None]:
+    """Processes started inside see these variables, before they import anything."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:

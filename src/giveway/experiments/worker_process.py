@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from giveway.experiments.engine import Job, Outcome
 from giveway.experiments.evaluation import work_all
 from giveway.experiments.jobs import DIED
 from giveway.experiments.records import FailedCell
-from giveway.experiments.threads import thread_environment
+from giveway.experiments.threads import VARIABLES, changed_environment
 
 LOOK_EVERY_S = 0.2
 """How often memory is looked at, if it is limited."""
@@ -48,10 +48,13 @@ class WorkerProcess:
     Args:
         num_threads: of numerical libraries.
         limits: of each job.
+        environment: variables that the process sees besides those of this one.
     """
 
-    def __init__(self, num_threads: int = 1, limits: Limits | None = None) -> None:
-        self._num_threads = num_threads
+    def __init__(
+        self, num_threads: int = 1, limits: Limits | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._environment = {**dict.fromkeys(VARIABLES, str(num_threads)), **(environment or {})}
         self._limits = limits or Limits()
         self._pool: ProcessPoolExecutor | None = None
         self._pid: Future[int] | None = None
@@ -77,7 +80,7 @@ class WorkerProcess:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
                 self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_initialize, initargs=(sys.path,))
-                with thread_environment(self._num_threads), _may_have_children():
+                with changed_environment(self._environment), _may_have_children():
                     self._pid = self._pool.submit(os.getpid)  # the process starts with the first submission
                 self._pid.add_done_callback(self._restart_clock)
             self.future = self._pool.submit(work_all, job)

@@ -8,8 +8,8 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.samples import GapSamples
-from giveway.experiments import Executor, Progress, Rerun, RunSummary, run
-from giveway.experiments.specs import SpecLike, values_of
+from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
+from giveway.experiments.specs import SpecLike, not_for_workers, values_of
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
@@ -17,6 +17,7 @@ from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.spec import RunSpec, spec_from
+from giveway.predictors import registered
 from giveway.reports.results import Results
 
 NAMES = {"predictors": "models"}
@@ -45,24 +46,36 @@ def run_gaps(
         spec: a :class:`giveway.gaps.spec.RunSpec`, a mapping, a TOML file or the name of a preset (``"quick"``).
         out: result store, a folder or an ``s3://`` address; created if new.
         roots: dataset to folder with its recordings; others are generated if the specification says so.
-        engine: where cells are computed; by default one process per core of this machine.
+        engine: where cells are computed; by default one process per core of this machine, or this process if a
+            predictor is an object. Worker processes need names, not objects.
         rerun: ``missing``, ``failed`` or ``all``.
         limit: compute at most this many cells now.
         max_hours: start no further cell after this time.
         progress: where to report; nowhere by default.
         device: where networks are trained, ``cpu`` or ``cuda``.
         settings: single fields of the specification, e.g. ``datasets=["lgap"], predictors=["LR_1D", "CV"], seed=1``;
-            ``switches`` are added to those of the specification.
+            ``switches`` are added to those of the specification. Predictors are names, ``"NAME:FILE"``,
+            ``"package.module:Class"`` or objects, which are called by their ``info.name``.
 
     Raises:
         ConfigError: a field that does not exist or a value that is not allowed.
         UnknownNameError: a preset, dataset, predictor, split or metric that is not registered.
-        UsageError: no store, or a dataset without recordings.
+        UsageError: no store, a dataset without recordings, or objects where an engine needs names.
     """
     if out is None:
         raise UsageError("a run needs a folder for its results", where="out", hint="run_gaps('quick', 'results')")
     options: dict[str, Any] = {"rerun": rerun, "limit": limit, "max_hours": max_hours, "progress": progress}
-    return benchmark(specification(spec, settings), out, roots=roots, engine=engine, device=device, **options)[1]
+    values = _merged(spec, settings)
+    given = values.get("models", ())
+    objects = [] if isinstance(given, str) else [one for one in given if not isinstance(one, str)]
+    if not objects:
+        return benchmark(_validated(spec, values), out, roots=roots, engine=engine, device=device, **options)[1]
+    chosen = engine or SerialExecutor()
+    if chosen.name != "serial":
+        raise not_for_workers("predictor", objects[0])
+    with registered(given) as names:
+        grid = _validated(spec, {**values, "models": names})
+        return benchmark(grid, out, roots=roots, engine=chosen, device=device, **options)[1]
 
 
 def benchmark(
@@ -91,10 +104,17 @@ def specification(spec: SpecLike | None, settings: Mapping[str, Any]) -> RunSpec
         spec: see :func:`run_gaps`.
         settings: fields; ``switches`` are merged, ``predictors`` is another name of ``models``.
     """
+    return _validated(spec, _merged(spec, settings))
+
+
+def _merged(spec: SpecLike | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     values = values_of(spec, lambda: PRESETS)
     switches = {**values.get("switches", {}), **settings.get("switches", {})}
-    merged = {**_renamed(values), **_renamed(settings), **({"switches": switches} if switches else {})}
-    return spec_from(merged, where="the specification" if spec is None or not isinstance(spec, str) else spec)
+    return {**_renamed(values), **_renamed(settings), **({"switches": switches} if switches else {})}
+
+
+def _validated(spec: SpecLike | None, values: Mapping[str, Any]) -> RunSpec:
+    return spec_from(values, where=spec if isinstance(spec, str) else "the specification")
 
 
 def extract_gaps(

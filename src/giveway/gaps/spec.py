@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -116,7 +117,7 @@ class RunSpec(BaseModel):
         return sorted({EXTRACTIONS.get(name).info.dataset for name in self.datasets})
 
 
-def spec_from(values: dict[str, Any], *, where: str) -> RunSpec:
+def spec_from(values: Mapping[str, Any], *, where: str) -> RunSpec:
     """Validate plain values, names included.
 
     Raises:

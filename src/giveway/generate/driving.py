@@ -14,7 +14,7 @@ from giveway.generate.episodes import drive_episodes
 from giveway.generate.perturbation.adaptive import Filed, Perturbation
 from giveway.generate.protocol import EpisodeRecord, Outcome, Scenes
 from giveway.generate.worlds import Worlds
-from giveway.sim.free_motion import HEADING, X, Y
+from giveway.sim.bicycle import HEADING, X, Y
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ def drive_scenes(
         nonlocal step
         wanted = driver.act(worlds, seen, step)
         if perturbation is not None:
-            running = worlds.moving.outcome == int(Outcome.RUNNING)
-            driving = worlds.moving.present[:, 1 : 1 + worlds.n_cars] & running[:, None]
+            running = worlds.judged.outcome == int(Outcome.RUNNING)
+            driving = worlds.state.present[:, 1 : 1 + worlds.n_cars] & running[:, None]
             wanted = perturbation.apply(step, wanted, places(worlds), driving)
         step += 1
         return wanted
@@ -69,7 +69,7 @@ def drive_scenes(
     records = drive_episodes(worlds, act, scenes=scenes)
     if perturbation is None:
         return [Driven(record=record, triggers=0, filed=()) for record in records]
-    perturbation.finish(places(worlds), worlds.moving.present[:, 1 : 1 + worlds.n_cars])
+    perturbation.finish(places(worlds), worlds.state.present[:, 1 : 1 + worlds.n_cars])
     return [
         Driven(record=record, triggers=int(perturbation.triggers[w]), filed=tuple(perturbation.filed[w]))
         for w, record in enumerate(records)
@@ -78,7 +78,7 @@ def drive_scenes(
 
 def places(worlds: Worlds) -> FloatArray:
     """(W, k, 2) learning cars relative to the ego, along and across its heading [m]."""
-    state = worlds.moving.state
+    state = worlds.state.car
     ego, cars = state[:, :1], state[:, 1 : 1 + worlds.n_cars]
     dx, dy = cars[..., X] - ego[..., X], cars[..., Y] - ego[..., Y]
     cos, sin = np.cos(ego[..., HEADING]), np.sin(ego[..., HEADING])

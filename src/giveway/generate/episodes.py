@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.generate.environment.arrays import DT_S, Fact
+from giveway.generate.objective.arrays import DT_S, Fact
 from giveway.generate.protocol import EpisodeRecord, Fault, Outcome, Scenes
 from giveway.generate.worlds import Worlds
 
@@ -42,7 +42,7 @@ def replayed(records: list[EpisodeRecord]) -> Policy:
     def act(worlds: Worlds, seen: NDArray[np.float32]) -> FloatArray | IntArray:
         actions: Any = worlds.natural_actions()
         for w, record in enumerate(records):
-            step = int(worlds.moving.age[w])
+            step = int(worlds.state.tick[w])
             if step < len(record.actions):
                 given = record.actions[step]
                 known = np.isfinite(given).all(axis=-1)
@@ -67,7 +67,7 @@ def drive_episodes(
         One record per world.
     """
     seen = worlds.reset(scenes, seed=seed)
-    states, there = [worlds.moving.state.copy()], [worlds.moving.present.copy()]
+    states, there = [worlds.logged()], [worlds.state.present.copy()]
     actions: list[FloatArray] = []
     rewards: list[FloatArray] = []
     active: list[BoolArray] = []
@@ -79,8 +79,8 @@ def drive_episodes(
         seen = after.observations
         lengths += ~done
         done = after.done
-        states.append(worlds.moving.state.copy())
-        there.append(worlds.moving.present.copy())
+        states.append(worlds.logged())
+        there.append(worlds.state.present.copy())
         actions.append(np.array(chosen, dtype=np.float64).reshape(worlds.n_worlds, worlds.n_cars, -1))
         rewards.append(after.rewards)
         active.append(after.active)
@@ -102,7 +102,7 @@ def _record(
     actions: FloatArray,
     rewards: FloatArray,
 ) -> EpisodeRecord:
-    facts = worlds.moving.facts[w]
+    facts = worlds.judged.facts[w]
     car_steps = max(float(facts[Fact.CAR_STEPS]), 1.0)
     culprit = int(facts[Fact.CULPRIT])
     ids = agent_ids(worlds.settings.cars, worlds.settings.traffic)
@@ -112,9 +112,9 @@ def _record(
         tracks=tracks_of(states[: steps + 1], there[: steps + 1], worlds.rules.size, ids),
         actions=actions[:steps],
         rewards=rewards[:steps],
-        outcome=Outcome(int(worlds.moving.outcome[w])),
-        fault=Fault(int(worlds.moving.fault[w])),
-        avoidable=bool(worlds.moving.avoidable[w]),
+        outcome=Outcome(int(worlds.judged.outcome[w])),
+        fault=Fault(int(worlds.judged.fault[w])),
+        avoidable=bool(worlds.judged.avoidable[w]),
         culprit=ids[culprit] if culprit >= 0 else "",
         impact_speed_mps=float(facts[Fact.IMPACT_SPEED]),
         min_ttc_s=float(facts[Fact.MIN_TTC]),
@@ -133,16 +133,14 @@ def agent_ids(cars: int, traffic: int) -> list[str]:
 
 
 def tracks_of(states: FloatArray, there: BoolArray, size: FloatArray, ids: list[str]) -> Tracks:
-    """Tracks from states (T, n, 6) and presence (T, n); cars that are gone are not observed."""
+    """Tracks from logged states (T, n, 5) and presence (T, n); cars that are gone are not observed."""
     on = np.ascontiguousarray(there.T)
     state: FloatArray = np.where(on[..., None], states.swapaxes(0, 1), np.nan)
-    heading, speed = state[..., 2], state[..., 3]
-    direction: FloatArray = np.stack([np.cos(heading), np.sin(heading)], axis=-1)
     return Tracks(
         time_s=DT_S * np.arange(states.shape[0]),
         xy=np.ascontiguousarray(state[..., :2]),
-        heading=np.ascontiguousarray(heading),
-        velocity=speed[..., None] * direction,
+        heading=np.ascontiguousarray(state[..., 4]),
+        velocity=np.ascontiguousarray(state[..., 2:4]),
         observed=on,
         size=size.copy(),
         kind=np.full(len(ids), int(AgentKind.CAR), dtype=np.int8).astype(np.int64),

@@ -113,7 +113,15 @@ def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = F
         if frame is not None:
             name = failure_id(result, campaign.prefix)
             tracks = tracks_of(frame)
-            yield Failure(id=name, result=result, tracks=tracks, road=lanes, site=road.name, method=campaign.label)
+            yield Failure(
+                id=name,
+                result=result,
+                tracks=tracks,
+                road=lanes,
+                site=road.name,
+                method=campaign.label,
+                route=road.ways[int(result.scene["ego_lane"])],
+            )
 
 
 def write_cases(store: Path) -> int:

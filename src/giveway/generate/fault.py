@@ -9,12 +9,12 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.tracks import Tracks
-from giveway.generate.environment.arrays import HISTORY, LOOK_BACK
-from giveway.generate.environment.careful import could_be_avoided
-from giveway.generate.environment.contact import blame, boxes_touch, fill_box, in_one_lane, touched_side
-from giveway.generate.environment.lanes import locate, wrapped
+from giveway.generate.objective.arrays import HISTORY, LOOK_BACK
+from giveway.generate.objective.careful import could_be_avoided
+from giveway.generate.objective.contact import blame, boxes_touch, fill_box, in_one_lane, touched_side
 from giveway.generate.protocol import Fault
 from giveway.roads.tables import RoadTables
+from giveway.sim.locate import locate, wrapped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,10 @@ from giveway.core.files import write_text
 from giveway.core.frames import wrap_angle
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
-from giveway.generate.environment import safety
-from giveway.generate.environment.arrays import Naturalness
-from giveway.generate.environment.natural import VARIABLES
-from giveway.generate.environment.safety import look_ahead
+from giveway.generate.objective import safety
+from giveway.generate.objective.arrays import Naturalness
+from giveway.generate.objective.natural import VARIABLES
+from giveway.generate.objective.safety import look_ahead
 from giveway.sim.compiling import compiled
 
 PRIOR = Expect(what="a naturalness prior", hint="make one with: giveway generate prior")

@@ -10,15 +10,16 @@ from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
-from giveway.generate.environment import contact, lanes, safety
-from giveway.generate.environment.contact import boxes_touch, fill_box
-from giveway.generate.environment.lanes import pose_on
-from giveway.generate.environment.safety import in_line, safe_gap
+from giveway.generate.objective import contact, safety
+from giveway.generate.objective.contact import boxes_touch, fill_box
+from giveway.generate.objective.safety import in_line, safe_gap
 from giveway.generate.protocol import MAX_CARS, Scenes
 from giveway.roads import route_tables
 from giveway.roads.road import Road
 from giveway.roads.tables import RoadTables
+from giveway.sim import locate
 from giveway.sim.compiling import compiled
+from giveway.sim.locate import pose_on
 
 REACH_M = 45.0
 """Cars start within this distance of the ego."""
@@ -182,7 +183,7 @@ def _between(share: FloatArray, ends: tuple[float, float]) -> FloatArray:
     return ends[0] + share * (ends[1] - ends[0])
 
 
-@compiled(lanes, route_tables)
+@compiled(locate, route_tables)
 def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntArray, share: FloatArray) -> FloatArray:
     """Arc lengths at a share of the part of each way that is near the ego (of the whole way if none is)."""
     out = np.empty(lane.shape)
@@ -206,7 +207,7 @@ def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntAr
     return out
 
 
-@compiled(_box_kernels, lanes, contact, safety)
+@compiled(_box_kernels, locate, contact, safety)
 def _are_safe(
     road: RoadTables, ways: IntArray, s: FloatArray, d: FloatArray, speed: FloatArray, size: FloatArray
 ) -> BoolArray:

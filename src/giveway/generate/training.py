@@ -10,11 +10,11 @@ from giveway.core.errors import MissingDependencyError, StoreError, UnknownNameE
 from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
 from giveway.experiments.files import plain
 from giveway.generate.drivers.cutting_in import CutInDriver
-from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.policy import policy_bytes
 from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
+from giveway.generate.objective.weights import RewardWeights
 from giveway.generate.policies import check_world, world_name
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell

@@ -13,31 +13,43 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UnknownNameError, UsageError
-from giveway.generate.environment.arrays import (
+from giveway.core.histories import FUTURE_STEPS
+from giveway.generate.egos import OUTCOMES, episode_facts, resolve_ego
+from giveway.generate.objective.arrays import (
     DT_S,
-    ActionMode,
-    EgoDriver,
-    Given,
-    LegacyWeights,
     ObservationMode,
     RewardMode,
-    RewardWeights,
     Rules,
-    empty_moving,
+    empty_judged,
     empty_results,
 )
-from giveway.generate.environment.egos import OutsideEgo, resolve_ego
-from giveway.generate.environment.observing import observation_size
-from giveway.generate.environment.stepping import advance, natural_actions, start
+from giveway.generate.objective.observing import observation_size
+from giveway.generate.objective.watching import begin_judging, judge_step, look_before
+from giveway.generate.objective.weights import LegacyWeights, RewardWeights
 from giveway.generate.prior import load_prior
 from giveway.generate.protocol import Outcome, Scenes, Transition
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import PLAN_STEPS
+from giveway.planning.protocol import HISTORY_TICKS
 from giveway.roads.library import make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
-from giveway.sim.free_motion import MotionBounds
+from giveway.sim.bicycle import MotionBounds
+from giveway.sim.drivers.actions import ActionMode, LaneTargets, ordinary_actions, steer
+from giveway.sim.drivers.external import ExternalEgos
+from giveway.sim.drivers.hosts import make_host
+from giveway.sim.starts import place_on_routes
+from giveway.sim.state import (
+    LANE_D,
+    LANE_S,
+    PAST,
+    DriverCode,
+    Static,
+    empty_decisions,
+    empty_state,
+    no_forecast,
+)
+from giveway.sim.step import advance, begin
 
 N_MANEUVERS = 9
 """{keep, left, right} x {brake, coast, go}."""
@@ -122,6 +134,7 @@ class Worlds:
         self.road = road or make_road(settings.road)
         self.tables = road_tables(self.road)
         self.ego = resolve_ego(settings.ego)
+        self._idm = self.ego.idm or IdmParameters()
         n = 1 + settings.cars + settings.traffic
         size = np.tile(np.array(CAR_SIZE_M), (n, 1))
         self.space = SceneSpace(
@@ -131,8 +144,6 @@ class Worlds:
             cars=settings.cars,
             traffic=settings.traffic,
             max_steps=settings.steps,
-            ego=int(self.ego.driver),
-            actions=int(ActionMode[settings.actions.upper()]),
             observation=int(ObservationMode[settings.observation.upper()]),
             reward=int(RewardMode[settings.reward.upper()]),
             standstill_steps=round(settings.standstill_s / DT_S),
@@ -140,29 +151,38 @@ class Worlds:
             bounds=MotionBounds(max_speed_mps=1.3 * self.road.speed_limit_mps),
             weights=settings.weights,
             legacy=settings.legacy,
-            idm=self.ego.idm or IdmParameters(),
-            profiles=self.ego.profiles,
         )
         self.prior = load_prior(settings.prior)
         self._n = n_worlds
+        self._mode = int(ActionMode[settings.actions.upper()])
         self._observed = observation_size(self.rules.observation, settings.cars, settings.traffic)
-        self.moving = empty_moving(n_worlds, self.rules)
-        self._results = empty_results(n_worlds, self.rules, self._observed)
-        self._finding = np.zeros(n_worlds, dtype=np.int64)
-        self._ego_s = np.zeros((n_worlds, PLAN_STEPS))
-        self._ego_speed = np.zeros(n_worlds)
-        self.findings: dict[int, str] = {}
-        """What an outside planner did wrong, by world, since its reset."""
-        self._outside = (
-            OutsideEgo(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
-            if self.ego.driver is EgoDriver.OUTSIDE
-            else None
+        self.static = self._static()
+        columns = 2 + (HISTORY_TICKS if self.ego.driver is DriverCode.EXTERNAL else PAST)
+        self.state = empty_state(self.static, columns)
+        self.decisions = empty_decisions(self.static)
+        self.judged = empty_judged(n_worlds, self.rules)
+        self._who = np.arange(1, 1 + settings.cars)
+        self._targets = LaneTargets(
+            route=np.zeros((n_worlds, n), dtype=np.int64), row=np.zeros((n_worlds, n), dtype=np.int64)
         )
+        self._forecast = no_forecast(self.static, FUTURE_STEPS)
+        self._results = empty_results(n_worlds, self.rules, self._observed)
+        self._map = self.road.map()
+        self._egos: ExternalEgos | None = None
+        if self.ego.driver is DriverCode.EXTERNAL:
+            host = make_host(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
+            self._egos = ExternalEgos(host, self.static, self.state, self.decisions)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         ends = np.linspace(0, n_worlds, max(threads, 1) + 1).astype(int)
         self._chunks = [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
         self.scenes: Scenes | None = None
         """Where the worlds started."""
+
+    @property
+    def findings(self) -> dict[int, str]:
+        """What an outside planner did wrong, by world, since its reset."""
+        found = {} if self._egos is None else self._egos.findings
+        return {world: finding.sentence for world, finding in found.items()}
 
     @property
     def n_worlds(self) -> int:
@@ -187,7 +207,7 @@ class Worlds:
     @property
     def n_actions(self) -> int | None:
         """Number of discrete actions; None with continuous ones."""
-        return N_MANEUVERS if self.rules.actions == int(ActionMode.MANEUVERS) else None
+        return N_MANEUVERS if self._mode == int(ActionMode.MANEUVERS) else None
 
     def reset(self, scenes: Scenes | None = None, *, seed: int, worlds: BoolArray | None = None) -> NDArray[np.float32]:
         """Start worlds again; see :meth:`giveway.generate.protocol.VectorWorlds.reset`.
@@ -207,47 +227,97 @@ class Worlds:
             raise UsageError("one scene is needed for each world", found=f"{scenes.num_scenes} for {rows.size} worlds")
         self._keep(scenes, rows)
         lanes, s, d, speed = gathered(scenes)
-        moving = self.moving
-        moving.way[rows] = lanes
-        moving.lane[rows, :, 0] = s
-        moving.lane[rows, :, 1] = d
-        moving.state[rows, :, 3] = speed
-        moving.desired[rows] = np.maximum(speed, 1.0)
-        moving.desired[rows, 0] = scenes.ego_desired_speed
-        for world in rows.tolist():
-            self.findings.pop(world, None)
-        start(self.tables, self.rules, moving, self._results, chosen)
+        static = self.static
+        static.start_route[rows] = lanes
+        static.start_lane[rows, :, LANE_S] = s
+        static.start_lane[rows, :, LANE_D] = d
+        static.start[rows, :, 3] = speed
+        static.desired_speed[rows] = np.maximum(speed, 1.0)
+        static.desired_speed[rows, 0] = scenes.ego_desired_speed
+        static.num_ticks[rows] = self.settings.steps
+        place_on_routes(static, chosen)
+        begin(static, self.state, chosen)
+        self._targets.route[rows], self._targets.row[rows] = self.state.route[rows], self.state.row[rows]
+        begin_judging(static, self.rules, self.state, self.judged, self._results, chosen)
+        if self._egos is not None:
+            for row, world in enumerate(rows.tolist()):
+                facts = episode_facts(scenes, row, self._map, static.driver.shape[1], static.road.step.size)
+                self._egos.begin(world, facts)
         return self._results.observations.copy()
 
     def step(self, actions: FloatArray | IntArray) -> Transition:
         """Move every world that is not over by 0.1 s."""
         if self.scenes is None:
             raise UsageError("step before reset", hint="call reset(seed=...) first")
-        running = self.moving.outcome == int(Outcome.RUNNING)
-        given = Given(
-            actions=self._checked(actions), ego_s=self._ego_s, ego_speed=self._ego_speed, finding=self._finding
-        )
-        if self._outside is not None:
-            self._outside.plan(self, running, given)
-        shared = (self.tables, self.rules, self.prior, self.moving, given, self._results)
+        given = self._checked(actions)
+        if self._egos is not None:
+            self._egos.decide(np.flatnonzero(self.judged.outcome == int(Outcome.RUNNING)).tolist(), self._forecast)
+            for world, found in self._egos.findings.items():
+                self.judged.finding[world] = int(OUTCOMES[found.fault])
         if self._pool is None or len(self._chunks) < 2:
-            advance(*shared, 0, self._n)
+            self._advance(given, 0, self._n)
         else:
-            for job in [self._pool.submit(advance, *shared, a, b) for a, b in self._chunks]:
+            for job in [self._pool.submit(self._advance, given, a, b) for a, b in self._chunks]:
                 job.result()
-        results, moving = self._results, self.moving
+        results, judged = self._results, self.judged
         return Transition(
             observations=results.observations.copy(),
             rewards=results.rewards.copy(),
             terminated=results.terminated.copy(),
             truncated=results.truncated.copy(),
-            outcome=moving.outcome.copy(),
-            fault=moving.fault.copy(),
-            avoidable=moving.avoidable.copy(),
+            outcome=judged.outcome.copy(),
+            fault=judged.fault.copy(),
+            avoidable=judged.avoidable.copy(),
             terms=results.terms.copy(),
             escape_ratio=results.escape.copy(),
             active=results.active.copy(),
         )
+
+    def _advance(self, actions: FloatArray, first: int, last: int) -> None:
+        """One step of some worlds: look, decide, move, judge."""
+        static, state, rules = self.static, self.state, self.rules
+        look_before(rules, state, self.judged, self._results, first, last)
+        steer(static, state, self.decisions, self._targets, self._who, actions, self._mode, first, last)
+        advance(static, state, self.decisions, self._forecast, self._idm, self.ego.profiles, first, last)
+        judge_step(static, rules, self.prior, state, self.judged, self._results, first, last)
+
+    def _static(self) -> Static:
+        """Arrays of worlds that have not begun; the ego in row 0, then learning cars, then bystanders."""
+        count, k, m = self._n, self.settings.cars, self.settings.traffic
+        shape = (count, 1 + k + m)
+        driver = np.full(shape, int(DriverCode.IDM), dtype=np.int64)
+        driver[:, 0] = int(self.ego.driver)
+        driver[:, 1 : 1 + k] = int(DriverCode.ACTIONS)
+        return Static(
+            num_agents=np.full(count, shape[1], dtype=np.int64),
+            num_ticks=np.zeros(count, dtype=np.int64),
+            ego=np.zeros(count, dtype=np.int64),
+            driver=driver,
+            size=np.tile(self.rules.size, (count, 1, 1)),
+            desired_speed=np.ones(shape),
+            hidden=np.zeros(shape, dtype=np.bool_),
+            favored=np.zeros(shape, dtype=np.bool_),
+            slows=np.ones(shape, dtype=np.bool_),
+            foresees=np.zeros(count, dtype=np.bool_),
+            spawn_tick=np.zeros(shape, dtype=np.int64),
+            start=np.zeros((*shape, 4)),
+            start_lane=np.zeros((*shape, 3)),
+            start_steer=np.zeros(shape),
+            start_route=np.zeros(shape, dtype=np.int64),
+            start_row=np.zeros(shape, dtype=np.int64),
+            meets=np.ones((*shape, shape[1]), dtype=np.bool_),
+            rec=np.zeros((*shape, 0, 5)),
+            rec_on=np.zeros((*shape, 0), dtype=np.bool_),
+            past=np.full((*shape, PAST, 5), np.nan),
+            past_on=np.zeros((*shape, PAST), dtype=np.bool_),
+            bounds=self.rules.bounds,
+            road=self.tables,
+        )
+
+    def logged(self) -> FloatArray:
+        """(W, n, 5) x, y, vx, vy, heading now, as a log has them."""
+        column = (PAST + self.state.tick) % self.state.log.shape[2]
+        return self.state.log[np.arange(self._n), :, column]
 
     def natural_actions(self) -> FloatArray | IntArray:
         """(W, k, 2) what ordinary drivers would do now in the learning cars' place: no attack.
@@ -255,15 +325,15 @@ class Worlds:
         With discrete actions (W, k) whole numbers.
         """
         out = np.zeros((self._n, self.n_cars, 2))
-        natural_actions(self.tables, self.rules, self.moving, out)
+        ordinary_actions(self.static, self.state, self._who, self._mode, self._idm, out)
         return out[..., 0].astype(np.int64) if self.n_actions else out
 
     def close(self) -> None:
         """End helper threads and the process of an outside planner."""
         if self._pool is not None:
             self._pool.shutdown()
-        if self._outside is not None:
-            self._outside.close()
+        if self._egos is not None:
+            self._egos.close()
 
     def _keep(self, scenes: Scenes, rows: IntArray) -> None:
         if self.scenes is None or rows.size == self._n:

@@ -14,7 +14,7 @@ from giveway.core.kernels import njit
 
 
 class IdmParameters(NamedTuple):
-    """Parameters of the challenge's car-following cars; the exponent was never published.
+    """Parameters; the defaults are those of the challenge's cars, whose exponent was never published.
 
     Attributes:
         max_accel_mps2: a.
@@ -31,6 +31,13 @@ class IdmParameters(NamedTuple):
     headway_s: float = 1.8
     exponent: float = 4.0
     max_decel_mps2: float = 8.0
+
+
+PAPER = IdmParameters()
+"""Profile ``paper``: constants of the challenge. At 8 of 10 m/s a car keeps 21.99 m, 2.75 s; people 1.5 to 2.0 s."""
+
+CLEAN = IdmParameters(max_accel_mps2=1.5, comfort_decel_mps2=2.0, min_gap_m=2.0, headway_s=1.0)
+"""Profile ``clean``: a car keeps 13.01 m, 1.63 s at 8 of 10 m/s, as people do at merges and roundabouts."""
 
 
 @njit(cache=True, nogil=True, inline="always")

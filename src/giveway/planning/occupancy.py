@@ -70,7 +70,7 @@ def blocked_interval(
 
 
 @njit(cache=True, nogil=True)
-def lead_on_path(
+def lead_car(
     path: FloatArray,
     coarse: FloatArray,
     step: float,
@@ -81,8 +81,8 @@ def lead_on_path(
     size: FloatArray,
     look_ahead: float,
     side_margin: float,
-) -> tuple[float, float]:
-    """Bumper distance to, and speed along the path of, the next car on the path ahead.
+) -> tuple[float, float, int]:
+    """Bumper distance to, speed along the path of, and index of the next car on the path ahead.
 
     Args:
         path: (P, 6) table.
@@ -97,7 +97,8 @@ def lead_on_path(
         side_margin: lateral distance below which a car is in the way [m].
 
     Returns:
-        (gap [m], speed [m/s]); (inf, 0) if the path is free. The gap is negative when the boxes overlap along the path.
+        (gap [m], speed [m/s], index); (inf, 0, -1) if the path is free. The gap is negative when the boxes overlap
+        along the path.
     """
     here = min(max(int(s_own / step), 0), path.shape[0] - 1)
     last = min(here + int(look_ahead / step) + 1, path.shape[0] - 1)
@@ -106,6 +107,7 @@ def lead_on_path(
     left, right, bottom, top = _bounds(coarse, begin, end)
     gap = np.inf
     lead = 0.0
+    who = -1
     for j in range(states.shape[0]):
         if j == own or not present[j]:
             continue
@@ -142,5 +144,24 @@ def lead_on_path(
             continue
         if low - s_own < gap:
             gap = low - s_own
+            who = j
             lead = max(states[j, 2] * (states[j, 3] * path[at, 2] + states[j, 4] * path[at, 3]), 0.0)
+    return gap, lead, who
+
+
+@njit(cache=True, nogil=True)
+def lead_on_path(
+    path: FloatArray,
+    coarse: FloatArray,
+    step: float,
+    own: int,
+    s_own: float,
+    states: FloatArray,
+    present: BoolArray,
+    size: FloatArray,
+    look_ahead: float,
+    side_margin: float,
+) -> tuple[float, float]:
+    """Bumper distance to, and speed along the path of, the next car on the path ahead; see :func:`lead_car`."""
+    gap, lead, _ = lead_car(path, coarse, step, own, s_own, states, present, size, look_ahead, side_margin)
     return gap, lead

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,43 @@ def predictor_named(name: str) -> Any:
     except TypeError as error:
         raise UsageError(f"cannot make the predictor {name!r}", found=str(error)) from error
     return made
+
+
+@contextmanager
+def registered(given: Iterable[Any]) -> Generator[list[str]]:
+    """Names of predictors; those given as objects or classes are registered under ``info.name`` within the block.
+
+    Raises:
+        UsageError: something that is no predictor, or a name that another predictor has.
+    """
+    names: list[str] = []
+    added: list[str] = []
+    try:
+        for one in given:
+            name = one if isinstance(one, str) else _name_of(one)
+            names.append(name)
+            if isinstance(one, str) or (name in PREDICTORS and PREDICTORS.get(name) is one):
+                continue
+            if name in PREDICTORS:
+                raise UsageError(
+                    "another predictor has this name",
+                    where="predictors",
+                    found=f"{name!r} of {type(one).__name__}",
+                    hint="give the object a name of its own in its info",
+                )
+            PREDICTORS.register(name, one)
+            added.append(name)
+        yield names
+    finally:
+        for name in added:
+            PREDICTORS.forget(name)
+
+
+def _name_of(given: Any) -> str:
+    name = getattr(getattr(given, "info", None), "name", None)
+    if not name or not (hasattr(given, "fit") or hasattr(given, "predict")):
+        raise not_a_predictor(given, given)
+    return str(name)
 
 
 def named_file(name: str) -> tuple[str, Path | None]:
@@ -158,7 +196,12 @@ def checked(made: Any, given: Any) -> FittedPredictor:
                 hint="predict(self, inputs, rng)",
             ) from error
         return made
-    raise UsageError(
+    raise not_a_predictor(made, given)
+
+
+def not_a_predictor(made: Any, given: Any) -> UsageError:
+    """What to say about an object that lacks something."""
+    return UsageError(
         "this is not a predictor",
         where=given,
         found=type(made).__name__,

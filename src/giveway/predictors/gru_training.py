@@ -63,16 +63,11 @@ def train_gru(
         MissingDependencyError: without PyTorch.
     """
     try:
-        import torch
+        from giveway.predictors.torch_threads import one_torch_thread
     except ImportError as error:
         raise MissingDependencyError("torch", extra="learn", purpose="training a predictor") from error
-    # Matrices are tiny: a second thread makes it slower.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_torch_thread():
         return _train(histories, futures, epochs, seed, on_step)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _train(

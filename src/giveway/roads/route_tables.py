@@ -23,6 +23,8 @@ COARSE_COLUMNS = 5
 SKETCH = 4
 """Rows of a path between two rows of its sketch."""
 
+SKETCH_COLUMNS = 4
+
 
 @njit(cache=True, nogil=True)
 def descend(path: FloatArray, x: float, y: float, start: int) -> int:

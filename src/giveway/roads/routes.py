@@ -106,6 +106,11 @@ def path_through(xy: FloatArray, heading_rad: float) -> CarPath:
     )
 
 
+def path_of_way(way: FloatArray) -> CarPath:
+    """The path along the center line (P, 2) of a way."""
+    return path_through(np.ascontiguousarray(way), float(elementary.arctan2(*(way[-1] - way[0])[::-1])))
+
+
 def project(path: CarPath, xy: FloatArray) -> tuple[float, float]:
     """Arc length of the foot point and signed lateral offset (left positive) of a position [m].
 

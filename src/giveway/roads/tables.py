@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import shapely
 
-from giveway.core import elementary
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.frames import wrap_angle
 from giveway.roads.road import Road
-from giveway.roads.route_tables import coarse_points
-from giveway.roads.routes import path_through, table_of
+from giveway.roads.route_tables import COARSE_COLUMNS, PATH_COLUMNS, SKETCH_COLUMNS, coarse_points, sketch_of
+from giveway.roads.routes import CarPath, path_of_way, table_of
 
 EDGE_STEP_M = 0.5
 """Spacing of the raster of distances to the edge of the road."""
@@ -31,6 +31,9 @@ class RoadTables(NamedTuple):
         coarse: (C, 5) coarse points of all ways, see :func:`giveway.roads.route_tables.coarse_points`.
         coarse_first: (L,) first coarse point of each way.
         coarse_count: (L,) how many it has.
+        sketch: (S, 4) sketches of all ways, see :func:`giveway.roads.route_tables.sketch_of`.
+        sketch_first: (L,) first row of the sketch of each way.
+        sketch_count: (L,) how many it has.
         step: (L,) their spacing [m].
         length: (L,) of the way [m].
         left: (R,) way on the left at that place, or -1.
@@ -52,6 +55,9 @@ class RoadTables(NamedTuple):
     coarse: FloatArray
     coarse_first: IntArray
     coarse_count: IntArray
+    sketch: FloatArray
+    sketch_first: IntArray
+    sketch_count: IntArray
     step: FloatArray
     length: FloatArray
     left: IntArray
@@ -69,34 +75,21 @@ class RoadTables(NamedTuple):
 
 def road_tables(road: Road) -> RoadTables:
     """Tabulate a road; takes a fraction of a second."""
-    paths = [path_through(np.ascontiguousarray(way), _heading(way)) for way in road.ways]
-    tables = [table_of(path) for path in paths]
-    count = np.array([len(t) for t in tables], dtype=np.int64)
-    coarse = [coarse_points(t) for t in tables]
-    coarse_count = np.array([len(c) for c in coarse], dtype=np.int64)
-    first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
-    sides = {side: (np.full(int(count.sum()), -1), np.zeros(int(count.sum()), dtype=np.int64)) for side in (0, 1)}
+    paths = [path_of_way(way) for way in road.ways]
+    loose = tables_of_routes(paths)
+    tables = [loose.path[a : a + n] for a, n in zip(loose.first, loose.num_rows, strict=True)]
     for a, b in road.lane_changes:
-        for side, one, other in ((0, a, b), (1, b, a)):
-            rows, at = _beside(tables[one], tables[other], road.lane_width_m, 1.0 if side == 0 else -1.0)
-            sides[side][0][first[one] + rows] = other
-            sides[side][1][first[one] + rows] = at
+        for ways, rows_there, one, other, side in (
+            (loose.left, loose.left_row, a, b, 1.0),
+            (loose.right, loose.right_row, b, a, -1.0),
+        ):
+            rows, at = _beside(tables[one], tables[other], road.lane_width_m, side)
+            ways[loose.first[one] + rows] = other
+            rows_there[loose.first[one] + rows] = at
     area = road.area()
     x0, y0, x1, y1 = shapely.bounds(area)
     edge, edge_x, edge_y = _edge_raster(area)
-    return RoadTables(
-        path=np.concatenate(tables),
-        first=first,
-        num_rows=count,
-        coarse=np.concatenate(coarse),
-        coarse_first=np.concatenate([[0], np.cumsum(coarse_count)[:-1]]).astype(np.int64),
-        coarse_count=coarse_count,
-        step=np.array([p.step_m for p in paths]),
-        length=np.array([p.length_m for p in paths]),
-        left=sides[0][0].astype(np.int64),
-        left_row=sides[0][1],
-        right=sides[1][0].astype(np.int64),
-        right_row=sides[1][1],
+    return loose._replace(
         half_width=0.5 * road.lane_width_m,
         limit=road.speed_limit_mps,
         edge=edge,
@@ -107,8 +100,38 @@ def road_tables(road: Road) -> RoadTables:
     )
 
 
-def _heading(way: FloatArray) -> float:
-    return float(elementary.arctan2(*(way[-1] - way[0])[::-1]))
+def tables_of_routes(paths: Sequence[CarPath]) -> RoadTables:
+    """Tables of routes that know nothing of one another: no neighbors, no edge, no limit."""
+    tables = [table_of(path) for path in paths]
+    columns = (PATH_COLUMNS, COARSE_COLUMNS, SKETCH_COLUMNS)
+    parts = [tables, [coarse_points(table) for table in tables], [sketch_of(table) for table in tables]]
+    count = [np.array([len(part) for part in kind], dtype=np.int64) for kind in parts]
+    first = [np.concatenate([[0], np.cumsum(n)])[: n.size].astype(np.int64) for n in count]
+    rows = int(count[0].sum())
+    return RoadTables(
+        path=np.concatenate([np.zeros((0, columns[0])), *parts[0]]),
+        first=first[0],
+        num_rows=count[0],
+        coarse=np.concatenate([np.zeros((0, columns[1])), *parts[1]]),
+        coarse_first=first[1],
+        coarse_count=count[1],
+        sketch=np.concatenate([np.zeros((0, columns[2])), *parts[2]]),
+        sketch_first=first[2],
+        sketch_count=count[2],
+        step=np.array([p.step_m for p in paths], dtype=np.float64),
+        length=np.array([p.length_m for p in paths], dtype=np.float64),
+        left=np.full(rows, -1, dtype=np.int64),
+        left_row=np.zeros(rows, dtype=np.int64),
+        right=np.full(rows, -1, dtype=np.int64),
+        right_row=np.zeros(rows, dtype=np.int64),
+        half_width=np.inf,
+        limit=np.inf,
+        edge=np.full((2, 2), -EDGE_MARGIN_M),
+        edge_x=0.0,
+        edge_y=0.0,
+        extent=np.ones(2),
+        center=np.zeros(2),
+    )
 
 
 def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tuple[IntArray, IntArray]:

@@ -7,7 +7,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.histories import VX, VY, Conflict
 from giveway.roads.conflicts import APART_BEFORE_M, SHARED_M, first_shared
-from giveway.sim.arrays import Fixed, Moving
+from giveway.sim.state import State, Static
 
 BEHIND_M, AHEAD_M = 20, 60
 """Part of a route that is looked at, from the center of the car; one point per meter."""
@@ -17,7 +17,7 @@ SLOW_MPS = 0.1
 
 
 def routes_and_conflicts(
-    fixed: Fixed, moving: Moving, column: int, case: IntArray, agent: IntArray, others: IntArray, past: IntArray
+    static: Static, state: State, column: int, case: IntArray, agent: IntArray, others: IntArray, past: IntArray
 ) -> tuple[FloatArray, Conflict]:
     """Routes of R cars and the nearest area ahead that each of them shares with another car present now.
 
@@ -26,8 +26,8 @@ def routes_and_conflicts(
     have it, the one that would arrive later at its current speed.
 
     Args:
-        fixed: of the batch.
-        moving: of the batch.
+        static: of the batch.
+        state: of the batch.
         column: of the present instant in the time tables.
         case: (R,) of each car.
         agent: (R,) index of each car.
@@ -49,22 +49,22 @@ def routes_and_conflicts(
     )
     for row in range(count):
         c, a = int(case[row]), int(agent[row])
-        own = _route(fixed, moving, column, c, a)
+        own = _route(static, state, column, c, a)
         routes[row] = own[BEHIND_M:]
         nearest = np.inf
         for slot, b in enumerate(others[row].tolist()):
-            if not moving.on[c, b, column]:
+            if not state.on[c, b, column]:
                 continue
-            rest = _route(fixed, moving, column, c, b)
+            rest = _route(static, state, column, c, b)
             start, start_other, end, end_other = first_shared(own, rest, SHARED_M)
             if start < APART_BEFORE_M or start_other < APART_BEFORE_M:
                 continue
             fronts, lengths = [], []
             for who, first, last in ((a, start, end), (b, min(start_other, end_other), max(start_other, end_other))):
-                fronts.append(first - BEHIND_M - 0.5 * float(fixed.size[c, who, 0]))
+                fronts.append(first - BEHIND_M - 0.5 * float(static.size[c, who, 0]))
                 lengths.append(float(last - first + 1))
             gone = [
-                front + length + float(fixed.size[c, who, 0]) < 0.0
+                front + length + float(static.size[c, who, 0]) < 0.0
                 for front, length, who in zip(fronts, lengths, (a, b), strict=True)
             ]
             if any(gone) or fronts[0] >= nearest:
@@ -72,21 +72,22 @@ def routes_and_conflicts(
             nearest = fronts[0]
             found.other[row] = slot
             for out, who, front in ((found.own_m, a, fronts[0]), (found.other_m, b, fronts[1])):
-                out[row] = front + _driven_since(moving.log[c, who], np.maximum(past[row], moving.first[c, who]))
+                out[row] = front + _driven_since(state.log[c, who], np.maximum(past[row], state.first[c, who]))
             found.own_length_m[row], found.other_length_m[row] = lengths
-            found.yields[row] = _yields(fixed, moving, column, c, a, b, fronts)
+            found.yields[row] = _yields(static, state, column, c, a, b, fronts)
     return routes, found
 
 
-def _route(fixed: Fixed, moving: Moving, column: int, case: int, agent: int) -> FloatArray:
+def _route(static: Static, state: State, column: int, case: int, agent: int) -> FloatArray:
     """(81, 2) points one meter apart, the car at number 20."""
     at = np.arange(-BEHIND_M, AHEAD_M + 1.0)
-    x, y, _, _, heading = moving.log[case, agent, column]
-    first, size = int(fixed.path_first[case, agent]), int(fixed.path_size[case, agent])
-    if first < 0 or size < 2:
+    x, y, _, _, heading = state.log[case, agent, column]
+    road, route = static.road, int(state.route[case, agent])
+    if route < 0:
         return np.array([x, y]) + at[:, None] * np.array([np.cos(heading), np.sin(heading)])
-    path, step = fixed.path[first : first + size], float(fixed.path_step[case, agent])
-    s = moving.s[case, agent] + at
+    size, step = int(road.num_rows[route]), float(road.step[route])
+    path = road.path[road.first[route] : road.first[route] + size]
+    s = state.lane[case, agent, 0] + at
     end = (size - 1) * step
     inside = np.clip(s, 0.0, end) / step
     points = np.stack([np.interp(inside, np.arange(size), path[:, axis]) for axis in (0, 1)], axis=1)
@@ -101,9 +102,9 @@ def _driven_since(log: FloatArray, columns: IntArray) -> FloatArray:
     return np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
 
 
-def _yields(fixed: Fixed, moving: Moving, column: int, case: int, a: int, b: int, fronts: list[float]) -> bool:
-    if fixed.favored[case, a] != fixed.favored[case, b]:
-        return bool(fixed.favored[case, b])
-    speeds = [float(np.hypot(*moving.log[case, who, column, [VX, VY]])) for who in (a, b)]
+def _yields(static: Static, state: State, column: int, case: int, a: int, b: int, fronts: list[float]) -> bool:
+    if static.favored[case, a] != static.favored[case, b]:
+        return bool(static.favored[case, b])
+    speeds = [float(np.hypot(*state.log[case, who, column, [VX, VY]])) for who in (a, b)]
     own, other = (front / max(speed, SLOW_MPS) for front, speed in zip(fronts, speeds, strict=True))
     return own > other

@@ -11,13 +11,14 @@ import numpy as np
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import DT_S, PLAN_STEPS, ProfileParameters
-from giveway.sim.arrays import FUTURE, PAST, Driver, Fixed, Forecast, Moving
+from giveway.sim.state import FUTURE, PAST, Decisions, DriverCode, Forecast, State, Static, copied
 from giveway.sim.step import advance
 
 
 def foresee(
-    fixed: Fixed,
-    moving: Moving,
+    static: Static,
+    state: State,
+    decisions: Decisions,
     tick: int,
     steps: int,
     wanted: BoolArray,
@@ -28,12 +29,14 @@ def foresee(
 ) -> FloatArray:
     """Run ahead without changing the simulation.
 
-    Every car but the ego decides as it always does, tick by tick. The ego drives the plan it made one tick ago and goes
-    on at its last speed; an ego on replay drives its recording.
+    Every car that the compiled step knows decides as it always does, tick by tick. The ego and cars that are driven
+    from outside drive the plan they made one tick ago and go on at its last speed; an ego on replay drives its
+    recording.
 
     Args:
-        fixed: of the simulation.
-        moving: its state now.
+        static: of the simulation.
+        state: its state now.
+        decisions: what cars that are driven from outside were told last.
         tick: now.
         steps: how far to look.
         wanted: (C,) cases of interest.
@@ -44,42 +47,36 @@ def foresee(
     Returns:
         (C, A, steps, 5) x, y, vx, vy, heading at +0.1 s, ...; NaN where a car is absent, and in all other cases.
     """
-    rows = np.arange(fixed.ego.size)
+    rows = np.arange(static.ego.size)
     window = slice(tick, tick + PAST + steps + 1 + FUTURE)
-    driver = fixed.driver.copy()
-    keeps_its_own = (Driver.REPLAY, Driver.FREE)
-    driver[rows, fixed.ego] = np.where(
-        np.isin(driver[rows, fixed.ego], keeps_its_own), driver[rows, fixed.ego], Driver.EXTERNAL
+    driver = static.driver.copy()
+    keeps_its_own = (DriverCode.REPLAY, DriverCode.ACTIONS)
+    driver[rows, static.ego] = np.where(
+        np.isin(driver[rows, static.ego], keeps_its_own), driver[rows, static.ego], DriverCode.EXTERNAL
     )
-    ahead = fixed._replace(
+    ahead = static._replace(
         num_ticks=np.where(wanted, steps, 0),
         driver=driver,
-        spawn_tick=fixed.spawn_tick - tick,
-        rec=_columns(fixed.rec, window, np.nan),
-        rec_on=_columns(fixed.rec_on, window, False),
+        spawn_tick=static.spawn_tick - tick,
+        rec=_columns(static.rec, window, np.nan),
+        rec_on=_columns(static.rec_on, window, False),
     )
-    copy = Moving(
-        status=moving.status.copy(),
-        first=moving.first.copy(),
-        s=moving.s.copy(),
-        accel=moving.accel.copy(),
-        steer=moving.steer.copy(),
-        log=_columns(moving.log, window, np.nan),
-        on=_columns(moving.on, window, False),
-        plan_s=moving.plan_s.copy(),
-        delayed=moving.delayed.copy(),
-        external_s=moving.external_s.copy(),
-        external_v=moving.external_v.copy(),
-        control=moving.control.copy(),
+    copy = copied(
+        state,
+        tick=np.zeros_like(state.tick),
+        log=_columns(state.log, window, np.nan),
+        on=_columns(state.on, window, False),
     )
-    copy.plan_s[0] = moving.plan_s[tick % 2]
-    plan = copy.plan_s[0, rows, fixed.ego]
+    told = decisions._replace(along_s=decisions.along_s.copy(), speed=decisions.speed.copy())
+    copy.plan_s[0] = state.plan_s[tick % 2]
+    told_what = driver == DriverCode.EXTERNAL  # keep to the plans made one tick ago
+    plan = copy.plan_s[0][told_what]
     beyond = plan[:, -1:] + (plan[:, -1:] - plan[:, -2:-1]) * np.arange(1, steps + 2)
     way = np.concatenate([plan, beyond], axis=1)
     for k in range(steps):
-        copy.external_s[rows, fixed.ego] = way[:, k + 1 : k + 1 + PLAN_STEPS]
-        copy.external_v[rows, fixed.ego] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
-        advance(ahead, copy, nothing, k, idm, profiles, 0, fixed.ego.size)
+        told.along_s[told_what] = way[:, k + 1 : k + 1 + PLAN_STEPS]
+        told.speed[told_what] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
+        advance(ahead, copy, told, nothing, idm, profiles, 0, static.ego.size)
     after = slice(PAST + 1, PAST + 1 + steps)
     return np.where((copy.on & wanted[:, None, None])[:, :, after, None], copy.log[:, :, after], np.nan)
 

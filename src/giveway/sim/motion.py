@@ -1,4 +1,4 @@
-"""How cars move and appear; compiled pieces of the step, for one case."""
+"""How cars move and appear; compiled pieces of the step, for one world."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnk
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.planning.profiles import DT_S, PLAN_STEPS
-from giveway.sim.arrays import PAST, Driver, Status
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, STEER, X, Y
+from giveway.sim.state import PAST, DriverCode, Status
 
-REPLAY = int(Driver.REPLAY)
+REPLAY = int(DriverCode.REPLAY)
 WAITING = int(Status.WAITING)
 PRESENT = int(Status.PRESENT)
 GONE = int(Status.GONE)
 
 SPAWN_CLEARANCE_M = 0.5
 """A car appears only where its box, grown by this on all sides, overlaps nobody."""
-
-WHEELBASE_SHARE = 0.6
-"""Wheelbase of free cars as a share of their length."""
-
-MAX_STEER_RAD = 0.6
 
 
 @njit(cache=True, nogil=True)
@@ -65,45 +61,12 @@ def place(state: FloatArray, x: float, y: float, heading: float, speed: float) -
 
 
 @njit(cache=True, nogil=True)
-def move_free(
-    log: FloatArray, column: int, steers: FloatArray, accels: FloatArray, i: int, control: FloatArray, length: float
-) -> None:
-    """Kinematic bicycle whose reference point is the center of the box; an exact arc per tick.
-
-    The center travels at the slip angle beta to the body, tan(beta) = tan(steer) / 2. The car does not reverse.
-
-    Args:
-        log: (L, 5) states of the car.
-        column: current one; the next is written.
-        steers: (A,) front wheel angles [rad].
-        accels: (A,) accelerations [m/s^2].
-        i: which car.
-        control: (2,) acceleration [m/s^2] and steering rate [rad/s].
-        length: of the car; its wheelbase is 0.6 of it [m].
-    """
-    state = log[column]
-    after = log[column + 1]
-    speed = math.hypot(state[2], state[3])
-    steer = min(max(steers[i] + control[1] * DT_S, -MAX_STEER_RAD), MAX_STEER_RAD)
-    steers[i] = steer
-    accel = control[0]
-    beta = math.atan(0.5 * math.tan(steer))
-    curvature = math.cos(beta) * math.tan(steer) / (WHEELBASE_SHARE * length)
-    duration = DT_S
-    new = speed + accel * DT_S
-    if new < 0.0:
-        duration = -speed / accel
-        new = 0.0
-    way = speed * duration + 0.5 * accel * duration * duration
-    half = 0.5 * curvature * way
-    chord = way if abs(half) < 1e-9 else way * math.sin(half) / half
-    direction = state[4] + beta + half
-    after[0] = state[0] + chord * math.cos(direction)
-    after[1] = state[1] + chord * math.sin(direction)
-    after[4] = state[4] + curvature * way
-    after[2] = new * math.cos(after[4] + beta)
-    after[3] = new * math.sin(after[4] + beta)
-    accels[i] = accel
+def note(state: FloatArray, car: FloatArray) -> None:
+    """Write the car of a logged state x, y, vx, vy, heading; wheel and acceleration stay."""
+    car[X] = state[0]
+    car[Y] = state[1]
+    car[HEADING] = state[4]
+    car[SPEED] = math.hypot(state[2], state[3])
 
 
 @njit(cache=True, nogil=True)
@@ -130,42 +93,75 @@ def _is_taken(i: int, column: int, size: FloatArray, log: FloatArray, on: BoolAr
 
 
 @njit(cache=True, nogil=True)
+def replay(
+    column: int,
+    tick: int,
+    driver: IntArray,
+    rec: FloatArray,
+    rec_on: BoolArray,
+    status: IntArray,
+    present: BoolArray,
+    first: IntArray,
+    car: FloatArray,
+    log: FloatArray,
+    on: BoolArray,
+) -> None:
+    """Place the replay cars of one world as recorded at ``tick``, and take out those whose recording ends.
+
+    Arguments are the rows of one world of the arrays in :mod:`giveway.sim.state`.
+    """
+    at = PAST + tick
+    for i in range(driver.size):
+        if driver[i] != REPLAY:
+            continue
+        if rec_on[i, at]:
+            for k in range(5):  # a slice takes Numba a second to compile
+                log[i, column, k] = rec[i, at, k]
+            on[i, column] = True
+            if status[i] != PRESENT:
+                first[i] = column
+                status[i] = PRESENT
+                present[i] = True
+                car[i, ACCEL] = 0.0
+            speed = car[i, SPEED]
+            note(log[i, column], car[i])
+            if tick > 0:
+                car[i, ACCEL] = (car[i, SPEED] - speed) / DT_S
+        elif status[i] == PRESENT:
+            status[i] = GONE
+            present[i] = False
+
+
+@njit(cache=True, nogil=True)
 def spawn(
     column: int,
+    tick: int,
     driver: IntArray,
     size: FloatArray,
     spawn_tick: IntArray,
     start: FloatArray,
-    start_s: FloatArray,
-    rec: FloatArray,
-    rec_on: BoolArray,
+    start_lane: FloatArray,
+    start_steer: FloatArray,
+    start_route: IntArray,
+    start_row: IntArray,
     status: IntArray,
+    present: BoolArray,
     first: IntArray,
-    s: FloatArray,
+    car: FloatArray,
+    lane: FloatArray,
+    route: IntArray,
+    row: IntArray,
     log: FloatArray,
     on: BoolArray,
     plan_s: FloatArray,
     delayed: IntArray,
 ) -> None:
-    """Let the cars of one case appear whose time has come, and take out replay cars whose recording ends.
+    """Let the driven cars of one world appear whose time has come.
 
-    A replay car is present when its recording says so. Any other car waits, tick by tick, while its place is taken; at
-    the very start of a case nobody waits. Arguments are the rows of one case of the arrays in
-    :mod:`giveway.sim.arrays`.
+    A car waits, tick by tick, while its place is taken; at the very start of an episode nobody waits. Arguments are the
+    rows of one world of the arrays in :mod:`giveway.sim.state`.
     """
-    tick = column - PAST
     agents = driver.size
-    for i in range(agents):
-        if driver[i] == REPLAY:
-            if rec_on[i, column]:
-                for k in range(5):  # a slice takes Numba a second to compile
-                    log[i, column, k] = rec[i, column, k]
-                on[i, column] = True
-                if status[i] != PRESENT:
-                    first[i] = column
-                    status[i] = PRESENT
-            elif status[i] == PRESENT:
-                status[i] = GONE
     for i in range(agents):
         if driver[i] == REPLAY or status[i] != WAITING or spawn_tick[i] > tick:
             continue
@@ -179,7 +175,14 @@ def spawn(
             first[i] = column
         on[i, column] = True
         status[i] = PRESENT
-        s[i] = start_s[i]
+        present[i] = True
+        note(log[i, column], car[i])
+        car[i, STEER] = start_steer[i]
+        car[i, ACCEL] = 0.0
+        for k in range(3):
+            lane[i, k] = start_lane[i, k]
+        route[i] = start_route[i]
+        row[i] = start_row[i]
         # Others see it from this tick on: entry k of the plan is where it will be at +0.1 k s.
         for k in range(PLAN_STEPS):
-            plan_s[i, k] = start_s[i] + start[i, 3] * DT_S * k
+            plan_s[i, k] = start_lane[i, 0] + start[i, 3] * DT_S * k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +16,18 @@ from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
-from giveway.roads.routes import CarPath, path_through, project
-from giveway.sim.arrays import FUTURE, PAST, Driver
+from giveway.roads.routes import CarPath, path_of_way, path_through, project
+from giveway.sim.drivers import DRIVERS
 from giveway.sim.starts import past_along, shifted
+from giveway.sim.state import FUTURE, PAST, DriverCode
 from giveway.sim.verify import verify_recording
 
-DRIVERS = {Role.EGO: Driver.PLANNER, Role.REACTIVE: Driver.PLANNER, Role.IDM: Driver.IDM, Role.REPLAY: Driver.REPLAY}
+CODES = {
+    Role.EGO: DriverCode.PLANNER,
+    Role.REACTIVE: DriverCode.PLANNER,
+    Role.IDM: DriverCode.IDM,
+    Role.REPLAY: DriverCode.REPLAY,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +46,8 @@ class PreparedCase:
         recorded_size: (A, 2) the same without what altered starts say.
         heading_known: (A,) whether the source gives headings; restored in the log.
         role: (A,) role of each agent.
-        driver: (A,) :class:`~giveway.sim.arrays.Driver`.
+        driver: (A,) :class:`~giveway.sim.state.DriverCode`.
+        driver_name: (A,) registered driver of a car that is not moved by the compiled step itself; empty otherwise.
         predicted: (A,) whether predictions are asked for.
         hidden: (A,) not seen by the ego's planner.
         favored: (A,) has the right of way over the ego.
@@ -69,6 +77,7 @@ class PreparedCase:
     heading_known: BoolArray
     role: tuple[Role, ...]
     driver: IntArray
+    driver_name: tuple[str, ...]
     predicted: BoolArray
     hidden: BoolArray
     favored: BoolArray
@@ -122,6 +131,9 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
     rec, rec_on = _record(window)
     size = _sizes(window)
     roles = tuple(cast[str(i)].role if str(i) in cast else Role.REPLAY for i in window.ids)
+    codes, names = _drivers(
+        [(cast[str(i)].driver if str(i) in cast else "", role) for i, role in zip(window.ids, roles, strict=True)]
+    )
     prepared = PreparedCase(
         case=case,
         road=scene.road,
@@ -131,7 +143,8 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         recorded_size=size,
         heading_known=_headings_known(window),
         role=roles,
-        driver=np.array([DRIVERS[role] for role in roles], dtype=np.int64),
+        driver=codes,
+        driver_name=names,
         predicted=np.array([str(i) in cast and cast[str(i)].predicted for i in window.ids], dtype=np.bool_),
         hidden=np.array([case.hide_unpredicted and str(i) not in cast for i in window.ids], dtype=np.bool_),
         favored=np.array([str(i) in case.right_of_way for i in window.ids], dtype=np.bool_),
@@ -154,6 +167,29 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
     return _with_starts(prepared, tracks.select(keep))
 
 
+def _drivers(wanted: Sequence[tuple[str, Role]]) -> tuple[IntArray, tuple[str, ...]]:
+    """Driver codes, and names of drivers that the compiled step does not know, of (name, role) pairs."""
+    codes: list[int] = []
+    names: list[str] = []
+    for name, role in wanted:
+        code = DRIVERS.get(name).code if name else CODES[role]  # type: ignore[attr-defined]
+        codes.append(int(code))
+        names.append(name if name and code == DriverCode.EXTERNAL else "")
+    return np.array(codes, dtype=np.int64), tuple(names)
+
+
+def with_traffic(prepared: PreparedCase, driver: str) -> PreparedCase:
+    """The same case with one driver for every car that is neither the ego nor on replay and declares none itself."""
+    declared = {car.id: car.driver for car in prepared.case.cars}
+    chosen = [
+        (str(name) if role is Role.EGO or role is Role.REPLAY else declared.get(str(i), "") or driver, role)
+        for i, role, name in zip(prepared.ids, prepared.role, prepared.driver_name, strict=True)
+    ]
+    codes, names = _drivers(chosen)
+    codes[prepared.ego] = prepared.driver[prepared.ego]
+    return replace(prepared, driver=codes, driver_name=names)
+
+
 def _origin(case: Case, row: RowOrigin) -> RowOrigin:
     """What is known about a recorded row; what the case declares beats an assumption."""
     if row.is_assumed and case.origin is not None:
@@ -161,19 +197,22 @@ def _origin(case: Case, row: RowOrigin) -> RowOrigin:
     return row
 
 
-def with_drivers(prepared: PreparedCase, ego: Driver, *, everyone_replays: bool = False) -> PreparedCase:
+def with_drivers(prepared: PreparedCase, ego: DriverCode, *, everyone_replays: bool = False) -> PreparedCase:
     """The same case with another driver for the ego, or with every car on replay.
 
     A car on replay is the recorded one, also where the case alters its start: recorded size, recorded past.
     """
     driver = prepared.driver.copy()
     driver[prepared.ego] = ego
+    names = prepared.driver_name
     if everyone_replays:
-        driver[:] = Driver.REPLAY
-    replayed = driver == Driver.REPLAY
+        driver[:] = DriverCode.REPLAY
+        names = ("",) * len(names)
+    replayed = driver == DriverCode.REPLAY
     return replace(
         prepared,
         driver=driver,
+        driver_name=names,
         size=np.where(replayed[:, None], prepared.recorded_size, prepared.size),
         past=np.where(replayed[:, None, None], prepared.rec[:, :PAST], prepared.past),
         past_on=np.where(replayed[:, None], prepared.rec_on[:, :PAST], prepared.past_on),
@@ -261,8 +300,13 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
         altered = cast[name].start
         inside = np.flatnonzero(prepared.rec_on[i, PAST : PAST + case.num_ticks + 1])
         recorded = np.zeros(5) if inside.size == 0 else rec[i, PAST + inside[0]]
-        path = path_through(tracks.xy[i, seen], float(recorded[4]))
-        if int(seen.sum()) < 2:
+        route = cast[name].route
+        path = (
+            path_through(tracks.xy[i, seen], float(recorded[4]))
+            if route is None
+            else path_of_way(np.array(route.points_m))
+        )
+        if int(seen.sum()) < 2 and route is None:
             notes.append(f"car {name} has a single recorded position: its path is a 2 m stub along its heading")
         if i == prepared.ego:
             recorded_path, recorded_start_s = path, max(project(path, recorded[:2])[0], 0.0) if inside.size else 0.0
@@ -275,6 +319,8 @@ def _with_starts(prepared: PreparedCase, tracks: Tracks) -> PreparedCase:
             size[i] = (altered.length_m or size[i, 0], altered.width_m or size[i, 1])
             path = shifted(path, start[i, :2])
         start_s[i] = max(project(path, start[i, :2])[0], 0.0)
+        if route is not None and altered is None:
+            start_s[i], start[i, 3] = route.s_m, route.speed_mps
         if altered is not None:
             past_on[i] = spawn[i] == 0
             past[i] = past_along(path, start_s[i], start[i, 3]) if spawn[i] == 0 else np.nan

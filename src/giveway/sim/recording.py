@@ -16,10 +16,10 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.arrays import PAST, Driver
 from giveway.sim.collisions import find_collisions
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import ORIGIN_M, Simulation
+from giveway.sim.state import PAST, DriverCode
 
 
 class PredictionLog:
@@ -112,18 +112,18 @@ def _drive_log(
     prepared = simulation.cases[c]
     case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
-    moving = simulation.moving
-    tracks = _tracks(prepared, moving.log[c, :agents, shown], moving.on[c, :agents, shown], prepared.size)
+    state = simulation.state
+    tracks = _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
     recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
-    events += _life_events(simulation, c, tracks)
+    events += _life_events(simulation, c, tracks) + simulation.batch.events[c]
     path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
     recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
     expected = prepared.expected_progress_m
     ego_seen = np.flatnonzero(tracks.observed[prepared.ego])
     driven = np.array([role is not Role.REPLAY for role in prepared.role], dtype=np.bool_)
-    on_replay = prepared.driver[prepared.ego] == Driver.REPLAY
+    on_replay = prepared.driver[prepared.ego] == DriverCode.REPLAY
     if on_replay and case.ego.start is not None:  # it is the recorded car, on its own path and from its own start
         path, start_s, expected = prepared.recorded_path, prepared.recorded_start_s, last_known(recorded_ego_s)
     return DriveLog(
@@ -155,10 +155,12 @@ def _drive_log(
 def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ...]:
     """(A,) a replayed row is what its recording is; what a driver moved is driven, whatever the car was before."""
     names = [
-        planner if i == prepared.ego and planner else Driver(d).name.lower() for i, d in enumerate(prepared.driver)
+        planner if i == prepared.ego and planner else DriverCode(d).name.lower() for i, d in enumerate(prepared.driver)
     ]
     return tuple(
-        row if driver == Driver.REPLAY else RowOrigin(origin=Origin.DRIVEN, declared_by="file", by=name, was=row.origin)
+        row
+        if driver == DriverCode.REPLAY
+        else RowOrigin(origin=Origin.DRIVEN, declared_by="file", by=name, was=row.origin)
         for row, driver, name in zip(prepared.origins, prepared.driver.tolist(), names, strict=True)
     )
 
@@ -199,14 +201,14 @@ def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEven
     prepared = simulation.cases[c]
     events: list[LogEvent] = []
     for i, name in enumerate(prepared.ids.tolist()):
-        delay = int(simulation.moving.delayed[c, i])
+        delay = int(simulation.state.delayed[c, i])
         if delay:
             seen = bool(tracks.observed[i].any())
             text = (
                 f"appeared {delay} ticks late, its place was taken" if seen else "never appeared, its place was taken"
             )
             events.append(LogEvent(tick=int(prepared.spawn_tick[i]), kind="delayed", car=name, text=text))
-        if prepared.driver[i] == Driver.REPLAY:
+        if prepared.driver[i] == DriverCode.REPLAY:
             continue
         seen = np.flatnonzero(tracks.observed[i])
         if seen.size and seen[-1] < prepared.case.num_ticks:

@@ -20,10 +20,9 @@ from giveway.planning.profiles import (
     ROW_WIDTH,
 )
 from giveway.roads.route_tables import SKETCH
-from giveway.sim.arrays import Driver
+from giveway.sim.state import DriverCode
 
-REPLAY = int(Driver.REPLAY)
-FREE = int(Driver.FREE)
+REPLAY = int(DriverCode.REPLAY)
 
 
 @njit(cache=True, nogil=True)
@@ -88,20 +87,24 @@ def predicted(states: FloatArray, out: FloatArray) -> None:
 def gather_rows(
     i: int,
     agents: int,
+    recorded_column: int,
     column: int,
     is_ego: bool,
+    foresees: bool,
     now: FloatArray,
     log: FloatArray,
-    on: BoolArray,
+    present: BoolArray,
     driver: IntArray,
+    free: BoolArray,
     size: FloatArray,
     hidden: BoolArray,
     favored: BoolArray,
     meets: BoolArray,
     sketches: FloatArray,
     sketch_first: IntArray,
-    sketch_size: IntArray,
-    path_step: FloatArray,
+    sketch_count: IntArray,
+    route_step: FloatArray,
+    route: IntArray,
     rec: FloatArray,
     rec_on: BoolArray,
     plan_s: FloatArray,
@@ -111,21 +114,22 @@ def gather_rows(
     row_states: FloatArray,
     row_facts: FloatArray,
 ) -> int:
-    """Everything car i of one case sees; returns the number of rows.
+    """Everything car i of one world sees; returns the number of rows.
 
-    The ego sees the participant's predictions where there are some, plans of driven cars without one, and replay cars
-    without one straight on (or not at all, if the case hides them). All other cars see plans and recorded futures.
-    Cars too far away to matter within 5 s are left out.
+    The ego sees the participant's predictions where there are some, plans of driven cars without one (straight on where
+    it does not foresee), and replay cars without one straight on (or not at all, if the case hides them). All other
+    cars see plans and recorded futures. Cars that move freely are seen straight on. Cars too far away to matter within
+    5 s are left out.
     """
     rows = 0
     for j in range(agents):
-        if j == i or not on[j, column] or (is_ego and hidden[j]):
+        if j == i or not present[j] or (is_ego and hidden[j]):
             continue
         reach = 20.0 + (now[i, 2] + now[j, 2] + 4.0) * PLAN_STEPS * DT_S
         if (now[j, 0] - now[i, 0]) ** 2 + (now[j, 1] - now[i, 1]) ** 2 > reach * reach:
             continue
         row = forecast_row[j] if is_ego else -1
-        if row < 0 and not meets[j] and driver[j] != FREE and driver[j] != REPLAY:
+        if row < 0 and not meets[j] and not free[j] and driver[j] != REPLAY:
             continue
         courtesy = 0.2
         if favored[j] and not favored[i]:
@@ -140,13 +144,14 @@ def gather_rows(
                 if weight <= 0.0:
                     continue
                 predicted(forecast_states[row, mode], row_states[rows])
-            elif driver[j] == FREE or (is_ego and driver[j] == REPLAY):
+            elif free[j] or (is_ego and (driver[j] == REPLAY or not foresees)):
                 straight_on(log[j, column], row_states[rows])
             elif driver[j] == REPLAY:
-                recorded(rec[j], rec_on[j], column, row_states[rows])
+                recorded(rec[j], rec_on[j], recorded_column, row_states[rows])
             else:
-                sketch = sketches[sketch_first[j] : sketch_first[j] + sketch_size[j]]
-                planned(sketch, SKETCH * path_step[j], plan_s[j], row_states[rows])
+                first, step = sketch_first[route[j]], route_step[route[j]]
+                sketch = sketches[first : first + sketch_count[route[j]]]
+                planned(sketch, SKETCH * step, plan_s[j], row_states[rows])
             row_facts[rows, ROW_LENGTH] = size[j, 0]
             row_facts[rows, ROW_WIDTH] = size[j, 1]
             row_facts[rows, ROW_CAR] = j

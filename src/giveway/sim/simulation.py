@@ -14,45 +14,59 @@ the same numbers and what they answer is inspected by the same function.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import AnyArray, FloatArray, IntArray
-from giveway.core.errors import PredictionError
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
+from giveway.core.seeds import seed_for
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import CHECK_STEPS, PLAN_STEPS, ROW_FACTS, ProfileParameters
-from giveway.planning.protocol import Plan, Planner, Situation
+from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
-from giveway.sim.arrays import PAST, Driver, Forecast, Status
 from giveway.sim.conflicts import routes_and_conflicts
+from giveway.sim.drivers import DRIVERS
+from giveway.sim.drivers.base import Batch, Driver
+from giveway.sim.drivers.external import EpisodeFacts, ExternalEgos
+from giveway.sim.drivers.hosts import make_host
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
-from giveway.sim.sight import gather_rows
-from giveway.sim.step import advance
+from giveway.sim.situations import Names, situation_of
+from giveway.sim.state import (
+    PAST,
+    Decision,
+    DriverCode,
+    Forecast,
+    Status,
+    empty_decisions,
+    empty_state,
+    no_forecast,
+)
+from giveway.sim.step import advance, begin
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
 
-BACK_TOLERANCE_M = 1e-6
-"""Steps of a plan may go back by this much, which is rounding."""
-
 
 class Simulation:
-    """C cases stepped together.
+    """Cases stepped together, one world each.
 
     Args:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
         idm: parameters of car-following cars.
         profiles: parameters of the default planner.
-        planner: plans for every ego whose driver is EXTERNAL.
+        planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
+        deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
+        warm_up_s: added to the deadline of its first answer.
+        drivers: drivers of cars that the compiled step does not know, by name; the registered ones if not given.
+        roll_out: number of the roll-out, for drivers that draw random numbers.
         threads: cases are spread over this many; never changes a result.
     """
 
@@ -64,48 +78,65 @@ class Simulation:
         idm: IdmParameters | None = None,
         profiles: ProfileParameters | None = None,
         planner: Planner | None = None,
+        deadline_s: float | None = None,
+        warm_up_s: float = 20.0,
+        drivers: Mapping[str, Driver] | None = None,
+        roll_out: int = 0,
         threads: int = 1,
     ) -> None:
         self.cases = tuple(cases)
         self.seed = seed
         self.idm = idm or IdmParameters()
         self.profiles = profiles or ProfileParameters()
-        self.planner = planner
-        self.tick = 0
-        self.fixed, self.moving = pack(self.cases)
+        self.static, columns = pack(self.cases)
+        self.state = empty_state(self.static, columns)
+        self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
-        agents = self.fixed.driver.shape[1]
-        predicted = np.zeros(self.fixed.driver.shape, dtype=np.bool_)
+        agents = self.static.driver.shape[1]
+        predicted = np.zeros(self.static.driver.shape, dtype=np.bool_)
         for c, case in enumerate(self.cases):
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
         self._names = _names(self.cases, agents)
         self._waiting_at = -1
         self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-        self._no_forecast = Forecast(
-            row=np.full((len(self.cases), agents), -1, dtype=np.int64),
-            states=np.zeros((0, 1, FUTURE_STEPS, 3)),
-            probability=np.zeros((0, 1)),
-        )
-        ticks = int(self.fixed.num_ticks.max())
+        self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
+        ticks = int(self.static.num_ticks.max())
         self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
         """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
-        self._each(advance, self._no_forecast, -1, self.idm, self.profiles)
+        everyone = np.ones(len(self.cases), dtype=np.bool_)
+        begin(self.static, self.state, everyone)
+        self.batch = self._batch(roll_out)
+        self._drivers = [
+            (driver, mine, driver.reset(self.batch, mine, everyone, None))
+            for driver, mine in self._outside_drivers(drivers or {})
+        ]
+        rows = np.arange(len(self.cases))
+        self._outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
+        self._outside &= np.array([not case.driver_name[case.ego] for case in self.cases], dtype=np.bool_)
+        hosted = planner is not None and bool(self._outside.any())
+        self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
+        """Planners in Python, and what they did wrong."""
+
+    @property
+    def tick(self) -> int:
+        """Ticks since the start of the batch; worlds that are over stay where they are."""
+        return int(self.state.tick.max())
 
     @property
     def done(self) -> bool:
         """Every case has reached its end."""
-        return self.tick >= int(self.fixed.num_ticks.max())
+        return self.tick >= int(self.static.num_ticks.max())
 
     def waiting(self) -> tuple[IntArray, IntArray]:
         """(R,) case and agent index of the cars to predict now: flagged, present, with an ego that can use it."""
         if self._waiting_at == self.tick:
             return self._waiting
         column = PAST + self.tick
-        ego_here = self.moving.on[np.arange(len(self.cases)), self.fixed.ego, column]
-        running = (self.fixed.num_ticks > self.tick) & ego_here
-        case, agent = np.nonzero(self._predicted & self.moving.on[:, :, column] & running[:, None])
+        ego_here = self.state.on[np.arange(len(self.cases)), self.static.ego, column]
+        running = (self.static.num_ticks > self.tick) & ego_here
+        case, agent = np.nonzero(self._predicted & self.state.on[:, :, column] & running[:, None])
         self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
         return self._waiting
 
@@ -121,7 +152,7 @@ class Simulation:
         with_others = "others" in reads or "distances" in reads
         return MotionInputs(
             history=self._history(case, agent),
-            size=self.fixed.size[case, agent],
+            size=self.static.size[case, agent],
             **self._others(case, agent, filled=with_others),
             road=tuple(self._names[2][case]),
             origin_m=ORIGIN_M,
@@ -146,7 +177,7 @@ class Simulation:
             The predictions as they were used.
 
         Raises:
-            PredictionError: arrays of the wrong shape, or a plan from outside that cannot be driven.
+            PredictionError: arrays of the wrong shape.
         """
         accepted: AcceptedPredictions | None = None
         forecast = self._no_forecast
@@ -157,115 +188,115 @@ class Simulation:
                 accepted = accept(predictions, self.requests())
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
-        self._each(advance, forecast, self.tick, self.idm, self.profiles)
+        self._ask_drivers()
+        self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self._keep_plans()
-        self.tick += 1
         return accepted
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
         """What the planner of one car may know now."""
-        fixed, moving, column = self.fixed, self.moving, PAST + self.tick
         told = self._no_forecast if forecast is None else forecast
-        count = int(fixed.num_agents[case])
-        most = count * max(told.probability.shape[1], 1)
-        row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
-        log = moving.log[case, :count, column]
-        now = np.stack(
-            [log[:, 0], log[:, 1], np.hypot(log[:, 2], log[:, 3]), np.cos(log[:, 4]), np.sin(log[:, 4])], axis=1
-        )
-        is_ego = bool(fixed.ego[case] == agent)
-        rows = gather_rows(
-            agent,
-            count,
-            column,
-            is_ego,
-            now,
-            moving.log[case],
-            moving.on[case],
-            fixed.driver[case],
-            fixed.size[case],
-            fixed.hidden[case],
-            fixed.favored[case],
-            fixed.meets[case, agent],
-            fixed.sketch,
-            fixed.sketch_first[case],
-            fixed.sketch_size[case],
-            fixed.path_step[case],
-            fixed.rec[case],
-            fixed.rec_on[case],
-            moving.plan_s[self.tick % 2, case],
-            told.row[case],
-            told.states,
-            told.probability,
-            row_states,
-            row_facts,
-        )
-        present = moving.on[case, :count, column]
-        first = int(fixed.path_first[case, agent])
-        return Situation(
-            path=fixed.path[first : first + int(fixed.path_size[case, agent])],
-            path_step_m=float(fixed.path_step[case, agent]),
-            s_m=float(moving.s[case, agent]),
-            speed_mps=float(now[agent, 2]),
-            accel_mps2=float(moving.accel[case, agent]),
-            size_m=fixed.size[case, agent],
-            desired_speed_mps=float(fixed.desired_speed[case, agent]),
-            previous_s_m=moving.plan_s[self.tick % 2, case, agent],
-            mode_states=row_states[:rows],
-            mode_facts=row_facts[:rows],
-            own=agent,
-            states=now,
-            present=present & ~fixed.hidden[case, :count] if is_ego else present,
-            sizes=fixed.size[case, :count],
-        )
+        return situation_of(self.static, self.state, self.decisions, told, case, agent, self._names_of(case))
 
     def close(self) -> None:
-        """Release the threads."""
+        """Release the threads, and end the process of the planners if there is one."""
         if self._pool is not None:
             self._pool.shutdown()
+        if self.egos is not None:
+            self.egos.close()
 
     def _each(self, kernel: object, *args: object) -> None:
         """Run a kernel over all cases, chunk by chunk."""
         call = kernel
         assert callable(call)
         if self._pool is None:
-            call(self.fixed, self.moving, *args, 0, len(self.cases))
+            call(self.static, self.state, *args, 0, len(self.cases))
             return
-        jobs = [self._pool.submit(call, self.fixed, self.moving, *args, a, b) for a, b in self._chunks]
+        jobs = [self._pool.submit(call, self.static, self.state, *args, a, b) for a, b in self._chunks]
         for job in jobs:
             job.result()
 
+    def _batch(self, roll_out: int) -> Batch:
+        kinds = np.zeros(self.static.driver.shape, dtype=np.int64)
+        for c, case in enumerate(self.cases):
+            kinds[c, : len(case.ids)] = case.kind
+        return Batch(
+            static=self.static,
+            state=self.state,
+            decisions=self.decisions,
+            episodes=[case.case.id for case in self.cases],
+            ids=self._names[1],
+            kinds=kinds,
+            paths=[case.paths for case in self.cases],
+            seed=self.seed,
+            roll_out=roll_out,
+            events=[[] for _ in self.cases],
+        )
+
+    def _outside_drivers(self, given: Mapping[str, Driver]) -> Iterator[tuple[Driver, BoolArray]]:
+        """Drivers that the compiled step does not know, with the cars (C, A) that they move."""
+        names = sorted({name for case in self.cases for name in case.driver_name if name})
+        for name in names:
+            mine = np.zeros(self.static.driver.shape, dtype=np.bool_)
+            for c, case in enumerate(self.cases):
+                mine[c, : len(case.ids)] = [n == name for n in case.driver_name]
+            yield given[name] if name in given else DRIVERS.get(name)(), mine
+
+    def _ask_drivers(self) -> None:
+        """Let drivers that the compiled step does not know decide for their cars."""
+        for driver, mine, own in self._drivers:
+            if driver.kernel is not None:
+                self._each(driver.kernel, self.decisions, mine, own)
+            else:
+                here = mine & self.state.present & self.batch.running[:, None]
+                if here.any():
+                    driver.decide(self.batch, here, own)
+
+    def _hosted(self, planner: Planner, deadline_s: float | None, warm_up_s: float) -> ExternalEgos:
+        """Planners for the egos of driver EXTERNAL, each in its episode."""
+        host = make_host(planner, deadline_s=deadline_s, warm_up_s=warm_up_s)
+        egos = ExternalEgos(host, self.static, self.state, self.decisions)
+        for c in np.flatnonzero(self._outside).tolist():
+            prepared = self.cases[c]
+            seed = seed_for(self.seed, "planner", prepared.case.id)
+            goal = float(prepared.start_s[prepared.ego]) + prepared.expected_progress_m
+            egos.begin(c, EpisodeFacts(names=self._names_of(c), seed=seed, goal_m=goal))
+        return egos
+
+    def _names_of(self, case: int) -> Names:
+        prepared = self.cases[case]
+        return Names(episode=prepared.case.id, cars=tuple(prepared.ids.tolist()), map=prepared.road)
+
     def _plan_outside(self, forecast: Forecast) -> None:
-        """Let the planner decide for every ego that is driven from outside."""
-        if self.planner is None:
+        """Let planners decide for every ego that is driven from outside; the case of one that fails ends here."""
+        if self.egos is None:
             return
-        rows = np.arange(len(self.cases))
-        outside = self.fixed.driver[rows, self.fixed.ego] == Driver.EXTERNAL
-        here = self.moving.status[rows, self.fixed.ego] == Status.PRESENT
-        for case in np.flatnonzero(outside & here & (self.fixed.num_ticks > self.tick)).tolist():
-            agent = int(self.fixed.ego[case])
-            situation = self.situation(case, agent, forecast)
-            plan = self.planner.plan(situation)
-            where = f"planner {self.planner.info.name}, case {self.cases[case].case.id!r}, tick {self.tick}"
-            _check_plan(plan, situation, where)
-            self.moving.external_s[case, agent] = plan.s_m
-            self.moving.external_v[case, agent] = plan.speed_mps
+        here = self.state.status[np.arange(len(self.cases)), self.static.ego] == Status.PRESENT
+        running = self._outside & here & (self.static.num_ticks > self.state.tick)
+        self.egos.decide(np.flatnonzero(running).tolist(), forecast)
+        failed = list(self.egos.findings)
+        self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
 
     def _keep_plans(self) -> None:
-        half = 1 - self.tick % 2
+        """Keep what the egos planned in the step that was just made."""
+        made = self.tick - 1
+        half = 1 - made % 2
         rows = np.arange(len(self.cases))
-        driver = self.fixed.driver[rows, self.fixed.ego]
-        here = self.moving.status[rows, self.fixed.ego] == Status.PRESENT
-        planned = (driver != Driver.REPLAY) & (driver != Driver.FREE) & here & (self.fixed.num_ticks > self.tick)
-        self.ego_plans[planned, self.tick] = self.moving.plan_s[half, rows, self.fixed.ego][planned]
+        driver = self.static.driver[rows, self.static.ego]
+        here = self.state.status[rows, self.static.ego] == Status.PRESENT
+        free = self.decisions.kind[rows, self.static.ego] == Decision.FREE
+        free &= driver == DriverCode.EXTERNAL
+        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & ~free & here
+        planned &= self.static.num_ticks > made
+        self.ego_plans[planned, made] = self.state.plan_s[half, rows, self.static.ego][planned]
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
         now = PAST + self.tick
-        return np.maximum(np.arange(now - HISTORY_STEPS + 1, now + 1), self.moving.first[case, agent][:, None])
+        return np.maximum(np.arange(now - HISTORY_STEPS + 1, now + 1), self.state.first[case, agent][:, None])
 
     def _history(self, case: IntArray, agent: IntArray) -> FloatArray:
-        history = self.moving.log[case[:, None], agent[:, None], self._columns(case, agent)]
+        history = self.state.log[case[:, None], agent[:, None], self._columns(case, agent)]
         history[..., :2] -= ORIGIN_M
         return history
 
@@ -276,10 +307,10 @@ class Simulation:
                 "others_size": np.zeros((case.size, 0, 2)),
             }
         others = self._other_agents(agent)
-        here = self.moving.on[case[:, None], others, PAST + self.tick]
+        here = self.state.on[case[:, None], others, PAST + self.tick]
         flat_case, flat_agent = np.repeat(case, others.shape[1]), others.ravel()
         history = self._history(flat_case, flat_agent).reshape(*others.shape, HISTORY_STEPS, STATE_SIZE)
-        size = self.fixed.size[case[:, None], others]
+        size = self.static.size[case[:, None], others]
         return {
             "others": np.where(here[..., None, None], history, np.nan),
             "others_size": np.where(here[..., None], size, np.nan),
@@ -287,7 +318,7 @@ class Simulation:
 
     def _other_agents(self, agent: IntArray) -> IntArray:
         """(R, A - 1) everybody else, in the order of the case."""
-        rest = np.arange(self.fixed.driver.shape[1] - 1)[None, :]
+        rest = np.arange(self.static.driver.shape[1] - 1)[None, :]
         return rest + (rest >= agent[:, None])
 
     def _others_ids(self, case: IntArray, agent: IntArray) -> tuple[tuple[str, ...], ...]:
@@ -298,27 +329,28 @@ class Simulation:
 
     def _conflicts(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
         columns, others = self._columns(case, agent), self._other_agents(agent)
-        route, conflict = routes_and_conflicts(self.fixed, self.moving, PAST + self.tick, case, agent, others, columns)
+        route, conflict = routes_and_conflicts(self.static, self.state, PAST + self.tick, case, agent, others, columns)
         return {"route": route - ORIGIN_M, "conflict": conflict}
 
     def _ages(self, case: IntArray, agent: IntArray) -> IntArray:
         everybody = np.concatenate([agent[:, None], self._other_agents(agent)], axis=1)
-        return np.maximum(PAST + self.tick - self.moving.first[case[:, None], everybody], 0)
+        return np.maximum(PAST + self.tick - self.state.first[case[:, None], everybody], 0)
 
     def _future(self, case: IntArray, agent: IntArray) -> FloatArray:
         """(R, 30, 5) recording of replay cars, what all others will do if the ego keeps to its plan; straight on where
         that ends.
         """
         now = PAST + self.tick
-        driven = ~np.isin(self.fixed.driver[case, agent], (Driver.REPLAY, Driver.FREE))
+        driven = ~np.isin(self.static.driver[case, agent], (DriverCode.REPLAY, DriverCode.ACTIONS))
         future = np.full((case.size, FUTURE_STEPS, STATE_SIZE), np.nan)
         for row in np.flatnonzero(~driven).tolist():
-            future[row] = self.fixed.rec[case[row], agent[row], now + 1 : now + 1 + FUTURE_STEPS]
+            future[row] = self.static.rec[case[row], agent[row], now + 1 : now + 1 + FUTURE_STEPS]
         if driven.any():
             wanted = np.isin(np.arange(len(self.cases)), case[driven])
             ahead = foresee(
-                self.fixed,
-                self.moving,
+                self.static,
+                self.state,
+                self.decisions,
                 self.tick,
                 FUTURE_STEPS,
                 wanted,
@@ -339,19 +371,6 @@ class Simulation:
         np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
         states[..., 2] = accepted.states[..., 4]
         return Forecast(row=row, states=states, probability=accepted.probability)
-
-
-def _check_plan(plan: Plan, situation: Situation, where: str) -> None:
-    """Refuse a plan that would lead the compiled step astray."""
-    s = np.asarray(plan.s_m, dtype=np.float64)
-    if s.shape != (PLAN_STEPS,) or not np.isfinite(s).all():
-        found = f"shape {s.shape}, {np.count_nonzero(~np.isfinite(s))} not finite"
-        raise PredictionError(f"a plan is {PLAN_STEPS} finite positions", where=where, found=found)
-    if not (np.isfinite(plan.speed_mps) and plan.speed_mps >= 0.0):
-        raise PredictionError("a plan has a finite speed, never negative", where=where, found=plan.speed_mps)
-    back = float(np.diff(s, prepend=situation.s_m).min())
-    if back < -BACK_TOLERANCE_M:
-        raise PredictionError("a plan must not go back", where=where, found=f"a step of {back:.3g} m")
 
 
 def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:

@@ -1,13 +1,17 @@
-"""Starts that differ from the recording: the way there and the way on."""
+"""Where cars start: on lane coordinates of a road, or elsewhere than in the recording."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.case import TICK_S
 from giveway.roads.routes import CarPath, path_through, project
-from giveway.sim.arrays import PAST
+from giveway.sim import bicycle, locate
+from giveway.sim.bicycle import steer_for
+from giveway.sim.compiling import compiled
+from giveway.sim.locate import pose_on
+from giveway.sim.state import PAST, Static
 
 START_FADE_M = 10.0
 """A start beside the recorded path returns to it over this distance."""
@@ -44,3 +48,25 @@ def past_along(path: CarPath, start_s: float, speed_mps: float) -> FloatArray:
             heading,
         )
     return past
+
+
+@compiled(bicycle, locate)
+def place_on_routes(static: Static, worlds: BoolArray) -> None:
+    """Fill the starts of the marked worlds from route, lane coordinates and speed (``start[..., 3]``).
+
+    Cars head along their route; front wheels are turned as the route bends.
+    """
+    road = static.road
+    for w in range(worlds.size):
+        if not worlds[w]:
+            continue
+        for i in range(static.num_agents[w]):
+            route, s, d = static.start_route[w, i], static.start_lane[w, i, 0], static.start_lane[w, i, 1]
+            x, y, heading = pose_on(road, route, s, d)
+            static.start[w, i, 0], static.start[w, i, 1], static.start[w, i, 2] = x, y, heading
+            static.start_lane[w, i, 2] = 0.0
+            row = min(max(int(s / road.step[route] + 0.5), 0), road.num_rows[route] - 1)
+            static.start_row[w, i] = row
+            at = road.first[route] + min(row, road.num_rows[route] - 2)
+            bend = (road.path[at + 1, 4] - road.path[at, 4]) / road.step[route]
+            static.start_steer[w, i] = steer_for(bend, static.size[w, i, 0])

@@ -44,10 +44,10 @@ def check_worlds(make: Callable[[int], Worlds], *, steps: int = 30, seed: int = 
                 alone.step(action[1:2]), expected, slice(1, 2), "a world does not depend on the others in its batch"
             )
         alone.close()
-        untouched = batch.moving.state[[0, 2]].copy()
+        untouched = batch.state.car[[0, 2]].copy()
         batch.reset(seed=seed + 1, worlds=np.array([False, True, False]))
-        assert (batch.moving.state[[0, 2]] == untouched).all(), "a reset touches only the worlds it names"
-        assert batch.moving.outcome[1] == Outcome.RUNNING, "a world runs after its reset"
+        assert (batch.state.car[[0, 2]] == untouched).all(), "a reset touches only the worlds it names"
+        assert batch.judged.outcome[1] == Outcome.RUNNING, "a world runs after its reset"
     finally:
         batch.close()
 

@@ -26,7 +26,7 @@ def situations(*, ticks: int = 40) -> list[Situation]:
         states = constant_velocity_states(inputs.history)[:, None]
         answer = accept(Trajectories.of_states(states, np.ones((len(states), 1))), inputs)
         if tick % 5 == 0:
-            found.append(simulation.situation(0, int(simulation.fixed.ego[0]), simulation.forecast_of(answer)))
+            found.append(simulation.situation(0, int(simulation.static.ego[0]), simulation.forecast_of(answer)))
         simulation.step(answer)
     return found
 

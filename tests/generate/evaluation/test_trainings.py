@@ -9,11 +9,11 @@ import pytest
 
 from giveway.cli.main import run as giveway
 from giveway.core.errors import ConfigError, GivewayError
-from giveway.generate.environment.arrays import RewardWeights
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.evaluation.trainings import MethodTrainings, train_methods
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.policy import load_policy
+from giveway.generate.objective.weights import RewardWeights
 from giveway.generate.training import learning_of, world_of
 
 SMALL = ["--train-steps", "300", "--train-worlds", "4", "--train-set", "hidden=[8,8]", "--train-set", "batch=8"]

@@ -59,7 +59,7 @@ def test_tracks_survive_their_way_through_a_table(failure):
 def test_a_failure_becomes_a_case_whose_ego_is_driven_anew(failure):
     case = case_of(failure)
     assert case.ego.id == "ego"
-    assert case.num_ticks == 50
+    assert case.num_ticks == 50 + 30, "it goes on for 3 s after the failure"
     assert case.desired_speed_mps == 12.0
     assert {c.id: c.predicted for c in case.cars} == {"ego": False, "car1": True, "car2": True}
 

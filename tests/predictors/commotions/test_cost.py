@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from giveway.predictors.commotions.fitting import bayes, cma_es, cost, trust_region
+from giveway.predictors.commotions.fitting import bayes, cost, trust_region
 from giveway.predictors.commotions.fitting.search import Budget
 from giveway.predictors.commotions.losses import Loss
+from support import optimizers
+from support.optimizers import GENERATION, NEARBY
 
 EVALUATION_S, CHOICE_S, BEGINNING_S = 1000.0, 0.5, 1e6
 
@@ -41,21 +43,21 @@ def clock(monkeypatch):
         choose(1)
         return np.full(14, 0.5), {}
 
-    generation = cma_es._Strategy.generation
+    proposals = optimizers.proposals
 
-    def ask_and_tell(self, search):
-        choose(self.strategy.popsize)
-        generation(self, search)
+    def one_generation(search):
+        choose(GENERATION)
+        return proposals(search)
 
     monkeypatch.setattr(trust_region, "_propose", propose_batch)
     monkeypatch.setattr(bayes, "_propose", propose_one)
-    monkeypatch.setattr(cma_es._Strategy, "generation", ask_and_tell)
+    monkeypatch.setattr(optimizers, "proposals", one_generation)
     monkeypatch.setattr(cost.time, "process_time", made)
     monkeypatch.setattr(cost, "_choice_s", {})
     return made
 
 
-@pytest.mark.parametrize("optimizer", ["bayes", "trust_region", "cma", "multistart"])
+@pytest.mark.parametrize("optimizer", ["bayes", "trust_region", NEARBY])
 @pytest.mark.parametrize("further", [690, 5])
 def test_the_own_time_of_an_optimizer_is_that_of_whole_batches(clock, optimizer, further):
     found = cost._choosing_s(optimizer, Budget(initial=20, further=further), clock.evaluate)

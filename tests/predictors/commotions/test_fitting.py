@@ -25,10 +25,12 @@ from giveway.predictors.commotions.fitting.trace import TraceLines
 from giveway.predictors.commotions.losses import Loss, TrainingSet, loss_of, path_losses
 from giveway.predictors.commotions.parameters import Box, Theta, to_search
 from giveway.predictors.commotions.simulation import Simulation, simulate_encounters
+from support.optimizers import NEARBY
 
 CONFIG = Configuration.from_name("CM_INA11")
 BUDGET = [Budget(initial=12, further=20)]
-QUICK = Switches(optimizer="cma")  # needs no surrogate
+QUICK = Switches(optimizer=NEARBY)
+HERE = Path(__file__).parent
 
 
 def training(num=25, config=CONFIG):
@@ -101,7 +103,7 @@ def test_the_objective_is_the_same_for_the_same_parameters():
     assert objective(theta) == objective(theta)
 
 
-@pytest.mark.parametrize("name", ["cma", "multistart", "trust_region"])
+@pytest.mark.parametrize("name", [NEARBY, "trust_region"])
 def test_optimizers_spend_their_budget_and_improve_on_the_initial_points(name):
     data = training()
     fitted = fit_parameters(
@@ -128,7 +130,7 @@ def test_bayesian_optimization_makes_valid_proposals_and_resumes(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["cma", "multistart", "trust_region"])
+@pytest.mark.parametrize("name", [NEARBY, "trust_region"])
 @pytest.mark.parametrize("keep", [5, 19, 31])
 def test_a_fit_cut_anywhere_resumes_to_the_same_result(tmp_path, name, keep):
     data, switches = training(), Switches(optimizer=name)
@@ -145,7 +147,7 @@ def test_a_fit_cut_anywhere_resumes_to_the_same_result(tmp_path, name, keep):
 
 CHILD = """
 import sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 from pathlib import Path
 import test_fitting as t
 t.fit_parameters(t.training(), t.CONFIG, switches=t.QUICK,
@@ -158,7 +160,7 @@ def test_a_killed_fit_resumes_to_the_same_result(tmp_path):
     budgets = [Budget(initial=40, further=400)]
     expected = fit_parameters(training(), CONFIG, switches=QUICK, options=FitOptions(budgets=budgets))
     journal = tmp_path / "fit.jsonl"
-    code = CHILD.format(folder=str(Path(__file__).parent), journal=str(journal))
+    code = CHILD.format(folders=[str(HERE), str(HERE.parents[1])], journal=str(journal))
     child = subprocess.Popen([sys.executable, "-c", code])
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and child.poll() is None:
@@ -211,7 +213,7 @@ def test_the_published_mistake_deploys_logarithms_when_stage_one_wins():
     clean = fit_parameters(training(), config, switches=QUICK, options=options)
     assert clean.stages[0].loss < clean.stages[1].loss
     paper = fit_parameters(
-        training(), config, switches=Switches(optimizer="cma", stage_winner="logarithms"), options=options
+        training(), config, switches=Switches(optimizer=NEARBY, stage_winner="logarithms"), options=options
     )
     np.testing.assert_allclose(paper.theta.as_array(), to_search(clean.theta))
 

@@ -15,13 +15,14 @@ from giveway.predictors.commotions.fitting.search import Budget
 from giveway.predictors.protocol import configured
 from giveway.testing.crossing import CROSSING, crossing_gaps, crossing_samples
 from giveway.testing.predictors import check_predictor
+from support.optimizers import NEARBY
 
 
 def small(name, further=10):
     """A registered recipe that fits in a moment."""
     recipe = PREDICTORS.get(name)
     options = FitOptions(budgets=[Budget(initial=8, further=further)] * recipe.config.stages)
-    return replace(recipe, options=options, switches=Switches(optimizer="cma"))
+    return replace(recipe, options=options, switches=Switches(optimizer=NEARBY))
 
 
 def rng():

@@ -10,21 +10,23 @@ import torch
 
 from giveway.core.errors import DataError, FileFormatError, PredictionError, UsageError
 from giveway.core.histories import constant_velocity_states
+from giveway.core.sealed_files import write_weights
 from giveway.predictors import make_predictor
+from giveway.predictors.trajectron.checkpoint import Checkpoint, TrainingState, write_checkpoint
 from giveway.predictors.trajectron.driving import (
     CONTROL_STEP_S,
     CONTROL_STEPS,
     DrivingTrajectron,
-    load_trajectron,
     motion_features,
     tensor_shapes,
     unicycle_states,
 )
-from giveway.predictors.trajectron.driving_training import MOTION, save_trajectron, train_trajectron
+from giveway.predictors.trajectron.driving_training import MOTION, train_trajectron
 from giveway.predictors.trajectron.dynamics import integrate
 from giveway.predictors.trajectron.features import from_network
 from giveway.predictors.trajectron.forward import prior_and_controls
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
+from giveway.predictors.trajectron.recipe import TPP
 from giveway.predictors.windows import MotionWindows, TrainingOptions
 from giveway.testing.motion import answer_of, check_motion_predictor, motion_inputs, one_request
 
@@ -42,7 +44,14 @@ def tensors(network):
 
 @pytest.fixture(scope="module")
 def predictor(tensors):
-    return DrivingTrajectron(tensors, MOTION)
+    return DrivingTrajectron(learned(tensors))
+
+
+def learned(tensors, config=MOTION) -> Checkpoint:
+    state = TrainingState(
+        config=config, dt_s=CONTROL_STEP_S, seed=0, epoch=0, iteration=0, history=(), learned_from="recordings"
+    )
+    return Checkpoint(tensors=tensors, state=state)
 
 
 def turning_windows(num: int, *, seed: int = 0) -> MotionWindows:
@@ -181,25 +190,33 @@ def test_training_beats_constant_velocity_resumes_and_tells_how_it_goes(tmp_path
     assert ours < 0.5 * straight
 
 
+def test_a_file_of_version_0_1_predicts_the_same(tensors, predictor, tmp_path):
+    old = {name: value.astype(np.float32) for name, value in tensors.items()}
+    facts = {"format": "giveway-trajectron-motion-1", "config": MOTION.to_json()}
+    write_weights(tmp_path / "old.safetensors", old, facts)
+    loaded, new = TPP.load(tmp_path / "old.safetensors"), DrivingTrajectron(learned(old))
+    assert loaded.fingerprint == new.fingerprint
+    inputs = motion_inputs(requests=3)
+    np.testing.assert_array_equal(answer_of(loaded, inputs).states, answer_of(new, inputs).states)
+
+
 def test_bad_checkpoints_and_windows_get_a_sentence(tensors, tmp_path):
     with pytest.raises(UsageError, match="TPP has to be trained"):
         make_predictor("TPP")
     with pytest.raises(DataError, match="no such"):
-        load_trajectron(tmp_path / "none")
+        TPP.load(tmp_path / "none")
     good = tmp_path / "good.safetensors"
-    save_trajectron(good, tensors, MOTION)
-    load_trajectron(good)
+    write_checkpoint(good, learned(tensors))
+    TPP.load(good)
     cut = tmp_path / "cut.safetensors"
     cut.write_bytes(good.read_bytes()[:-40])
     with pytest.raises(FileFormatError, match="damaged"):
-        load_trajectron(cut)
+        TPP.load(cut)
     other = tmp_path / "other.safetensors"
-    with pytest.raises(KeyError):
-        save_trajectron(other, {}, MOTION)
-    smaller = replace(MOTION, num_modes=4)
-    save_trajectron(other, tensors, smaller)
-    with pytest.raises(FileFormatError, match="does not fit its configuration"):
-        load_trajectron(other)
+    write_checkpoint(other, learned(tensors, replace(MOTION, num_modes=4)))
+    with pytest.raises(FileFormatError, match="does not fit its configuration") as caught:
+        TPP.load(other)
+    assert caught.value.where == str(other)
     windows = turning_windows(80)
     windows.history[7, 3, 0] = np.nan
     with pytest.raises(PredictionError, match="window 7"):

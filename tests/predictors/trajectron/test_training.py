@@ -1,15 +1,22 @@
-import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 
-from giveway.core.errors import ConfigError, EmptySelectionError, PredictionError, StoreError
+from giveway.core.errors import (
+    ConfigError,
+    DataError,
+    EmptySelectionError,
+    FileFormatError,
+    GivewayError,
+    PredictionError,
+)
+from giveway.core.sealed_files import write_document, write_weights
 from giveway.core.seeds import seed_for
 from giveway.predictors.trajectron.batching import epoch_batches, training_length
-from giveway.predictors.trajectron.checkpoint import load_checkpoint
+from giveway.predictors.trajectron.checkpoint import FILE, arrays_of, read_checkpoint, write_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig, kl_weight, logit_clamp
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
 from giveway.predictors.trajectron.objective import step_log_density, training_objective
@@ -92,7 +99,7 @@ def test_interrupted_and_resumed_training_equals_uninterrupted_training(straight
     samples = straight(40, num_steps=10)
     with pytest.raises(Stop):
         train(samples, TINY, seed=1, folder=tmp_path, progress=stop_after_two)
-    assert load_checkpoint(tmp_path)[1].epoch == 2
+    assert read_checkpoint(tmp_path).state.epoch == 2
     resumed, state = train(samples, TINY, seed=1, folder=tmp_path)
     whole, expected = train(samples, TINY, seed=1)
     assert state.history == expected.history
@@ -103,28 +110,55 @@ def test_interrupted_and_resumed_training_equals_uninterrupted_training(straight
 def test_checkpoint_of_another_configuration_is_refused_by_name(straight, tmp_path):
     train(straight(20, num_steps=5), TINY, seed=0, folder=tmp_path)
     with pytest.raises(ConfigError, match="num_modes = 5"):
-        load_checkpoint(tmp_path, expected=TrajectronConfig(epochs=4, batch_size=10, num_modes=6, decoder_size=16))
+        read_checkpoint(tmp_path, expected=TrajectronConfig(epochs=4, batch_size=10, num_modes=6, decoder_size=16))
 
 
-@pytest.mark.parametrize("damage", ["truncate", "remove", "garbage", "newer", "outside"])
+@pytest.mark.parametrize("damage", ["truncate", "remove", "newer", "no state", "other tensors"])
 def test_damaged_checkpoint_gets_a_sentence(straight, tmp_path, damage):
-    Trajectron(config=TINY).fit(straight(20, num_steps=5), np.random.default_rng(0)).save(tmp_path)
-    file = next(tmp_path.glob("*.safetensors"))
-    description = tmp_path / "trajectron.json"
-    document = json.loads(description.read_text())
+    recipe = Trajectron(config=TINY)
+    recipe.fit(straight(20, num_steps=5), np.random.default_rng(0)).save(tmp_path)
+    file = tmp_path / FILE
+    good = read_checkpoint(file)
     if damage == "truncate":
         file.write_bytes(file.read_bytes()[:100])
     elif damage == "remove":
         file.unlink()
-    elif damage == "garbage":
-        description.write_text("{")
     elif damage == "newer":
-        description.write_text(json.dumps({**document, "version": 99}))
+        write_weights(file, good.tensors, {"format": "giveway-trajectron-3"})
+    elif damage == "no state":
+        write_weights(file, good.tensors, {"format": "giveway-trajectron-2", "state": "{}"})
     else:
-        description.write_text(json.dumps({**document, "weights": "../other.safetensors"}))
-    with pytest.raises(StoreError) as caught:
-        load_checkpoint(tmp_path)
+        write_checkpoint(file, replace(good, tensors={**good.tensors, "prior.bias": np.zeros(6, np.float32)}))
+    with pytest.raises(GivewayError) as caught:
+        recipe.load(tmp_path)
+    assert isinstance(caught.value, DataError if damage == "remove" else FileFormatError)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_a_folder_of_version_0_1_is_read(straight, tmp_path):
+    fitted = Trajectron(config=TINY).fit(straight(20, num_steps=5), np.random.default_rng(0))
+    state = fitted.state
+    write_weights(tmp_path / "epoch-00004.safetensors", arrays_of(fitted.network))
+    document = {
+        "format": "giveway-trajectron",
+        "version": 1,
+        "weights": "epoch-00004.safetensors",
+        "optimizer": None,
+        "config": asdict(TINY),
+        "dt_s": 0.2,
+        "seed": str(state.seed),
+        "epoch": 4,
+        "iteration": state.iteration,
+        "history": [asdict(report) for report in state.history],
+    }
+    write_document(tmp_path / "trajectron.json", document)
+    loaded = Trajectron(config=TINY).load(tmp_path)
+    assert loaded.state == state
+    for key, value in weights(fitted.network).items():
+        np.testing.assert_array_equal(weights(loaded.network)[key], value)
+    write_document(tmp_path / "trajectron.json", {**document, "weights": "../other.safetensors"})
+    with pytest.raises(FileFormatError, match="no checkpoint"):
+        Trajectron(config=TINY).load(tmp_path)
 
 
 def test_no_sample_with_a_future_is_an_error_before_training(straight):

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import FloatArray
 from giveway.generate.driving import places
-from giveway.generate.environment.driving import SIDE_SPEED_MPS
 from giveway.generate.protocol import Scenes
 from giveway.generate.worlds import CAR_SIZE_M, Worlds
-from giveway.sim.free_motion import SPEED
+from giveway.sim.bicycle import SPEED
+from giveway.sim.drivers.actions import SIDE_SPEED_MPS
 
 LANE_M = 3.5
 TOUCH_M, NEAR_PATH_M = 1.9, 2.15
@@ -97,8 +97,8 @@ class CutInDriver:
         off, towards = np.abs(across), -np.sign(across)
         gap = where[..., 0] - CAR_SIZE_M[0]
         usual = np.asarray(worlds.natural_actions(), dtype=np.float64)
-        speed = worlds.moving.state[:, 1 : 1 + worlds.n_cars, SPEED]
-        ego = worlds.moving.state[:, :1, SPEED]
+        speed = worlds.state.car[:, 1 : 1 + worlds.n_cars, SPEED]
+        ego = worlds.state.car[:, :1, SPEED]
         slower = np.minimum(how.slower_mps, np.maximum(ego - SLOWEST_MPS, 0.5))
         line = how.gap_m + slower / how.side_mps * np.clip(off - TOUCH_M, 0.0, LANE_M - TOUCH_M)
         pedal, side = _hold_line(how, gap, off, ego - speed, slower, line)

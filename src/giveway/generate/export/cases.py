@@ -15,13 +15,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from giveway.core.case import Car, Case, Role
+from giveway.core.arrays import FloatArray
+from giveway.core.case import Car, Case, Role, Route
 from giveway.core.files import write_text
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, RowOrigin
@@ -35,6 +36,9 @@ DATASET = "generated"
 EGO = "ego"
 AFTER_S = 10.0
 """A recording goes on for so long at most after the failure: everybody rolls to a stop, so that clips have a length."""
+
+AFTER_TICKS = 30
+"""A case goes on for so long after the failure, so that it is seen as one."""
 
 BRAKE_MPS2 = 5.0
 MIN_RECORDING_S = 12.0
@@ -51,6 +55,7 @@ class Failure:
         road: on which it happened.
         site: name of that road.
         method: what moved the other cars, e.g. the label of the campaign.
+        route: (P, 2) center line that the ego followed; empty if it is not known.
     """
 
     id: str
@@ -59,6 +64,7 @@ class Failure:
     road: LaneMap | None = None
     site: str = ""
     method: str = ""
+    route: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     @property
     def origins(self) -> tuple[RowOrigin, ...]:
@@ -77,7 +83,14 @@ def case_of(failure: Failure) -> Case:
     """The case that drives a failure again: ego under test, everybody else as they drove."""
     tracks, result = failure.tracks, failure.result
     others = tuple(Car(id=str(name), role=Role.REPLAY, predicted=True) for name in tracks.ids if str(name) != EGO)
-    end = float(tracks.time_s[int(tracks.last[0])])
+    last = int(tracks.last[0]) + min(AFTER_TICKS, rolled_out(tracks).num_instants - tracks.num_instants)
+    route = None
+    if len(failure.route):
+        route = Route(
+            points_m=tuple((float(x), float(y)) for x, y in failure.route),
+            s_m=float(result.scene["ego_s"]),
+            speed_mps=float(result.scene["ego_speed"]),
+        )
     return Case(
         id=failure.id,
         dataset="store",
@@ -85,8 +98,8 @@ def case_of(failure: Failure) -> Case:
         site=failure.site,
         tracks_sha256=tracks_hash(tracks),
         start_s=float(tracks.time_s[0]),
-        end_s=end,
-        cars=(Car(id=EGO, role=Role.EGO), *others),
+        end_s=float(rolled_out(tracks).time_s[last]),
+        cars=(Car(id=EGO, role=Role.EGO, route=route), *others),
         desired_speed_mps=max(float(result.scene.get("ego_desired_speed", 0.0)), 1.0),
         interest=5.0 if result.counts else 3.0,
         source=f"generated {failure.site}",

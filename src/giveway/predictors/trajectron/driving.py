@@ -12,13 +12,9 @@ Reference:
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.errors import FileFormatError, GivewayError
 from giveway.core.histories import (
     FUTURE_STEPS,
     HEADING,
@@ -31,13 +27,13 @@ from giveway.core.histories import (
 )
 from giveway.core.predictions import Trajectories
 from giveway.predictors.base import HISTORY_S, HORIZON_S
-from giveway.predictors.checkpoints import fingerprint_of, read_tensors
+from giveway.predictors.checkpoints import fingerprint_of
 from giveway.predictors.protocol import PredictorInfo
+from giveway.predictors.trajectron.checkpoint import Checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import STATE_SCALE, Features, backward_difference, unwrapped
 from giveway.predictors.trajectron.forward import prior_and_controls
 
-FORMAT = "giveway-trajectron-motion-1"
 HELD_FRAMES = 2
 """Frames over which a control is constant."""
 
@@ -134,8 +130,10 @@ class DrivingTrajectron:
     """The network after training on recordings.
 
     Args:
-        weights: tensors by name, see :func:`tensor_shapes`.
-        config: sizes it was trained with.
+        checkpoint: its tensors named in :func:`tensor_shapes` are used.
+
+    Raises:
+        FileFormatError: the tensors do not fit the configuration.
     """
 
     info = PredictorInfo(
@@ -148,10 +146,13 @@ class DrivingTrajectron:
         references=REFERENCES,
     )
 
-    def __init__(self, weights: dict[str, FloatArray], config: TrajectronConfig) -> None:
-        self.config = config
-        self.weights = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in sorted(weights.items())}
-        self.fingerprint = fingerprint_of(self.weights, config.to_json())
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.config = checkpoint.state.config
+        wanted = tensor_shapes(self.config)
+        checkpoint.check_shapes(wanted)
+        tensors = checkpoint.tensors
+        self.weights = {name: np.ascontiguousarray(tensors[name], dtype=np.float64) for name in sorted(wanted)}
+        self.fingerprint = fingerprint_of(self.weights, self.config.to_json())
         """Tells checkpoints apart in result stores."""
 
     def predict(self, inputs: MotionInputs, rng: np.random.Generator) -> Trajectories:
@@ -183,27 +184,3 @@ def tensor_shapes(config: TrajectronConfig) -> dict[str, tuple[int, ...]]:
     ):
         shapes |= {f"{name}.weight": (outside, inside), f"{name}.bias": (outside,)}
     return shapes
-
-
-def load_trajectron(checkpoint: Path) -> DrivingTrajectron:
-    """Read a checkpoint.
-
-    Raises:
-        DataError: no such file.
-        FileFormatError: truncated, of another configuration than it says, or not a checkpoint of this network.
-        MissingDependencyError: without safetensors.
-    """
-    tensors, meta = read_tensors(checkpoint)
-    if meta.get("format") != FORMAT:
-        raise FileFormatError("not a checkpoint of Trajectron++", where=checkpoint, found=json.dumps(meta)[:200])
-    try:
-        config = TrajectronConfig.from_mapping(json.loads(meta["config"]))
-    except (ValueError, KeyError, TypeError, GivewayError) as error:
-        raise FileFormatError("the checkpoint's configuration cannot be read", where=checkpoint, found=error) from error
-    wanted = tensor_shapes(config)
-    odd = sorted(n for n in {*wanted, *tensors} if n not in tensors or tensors[n].shape != wanted.get(n))
-    if odd:
-        raise FileFormatError(
-            "the checkpoint does not fit its configuration", where=checkpoint, found=f"tensors {', '.join(odd[:4])}"
-        )
-    return DrivingTrajectron(tensors, config)

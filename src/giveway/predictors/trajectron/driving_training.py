@@ -11,24 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
 from giveway.core.errors import MissingDependencyError, PredictionError
-from giveway.core.sealed_files import write_weights
+from giveway.predictors.trajectron.checkpoint import Checkpoint, EpochReport, write_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.driving import (
     CONTROL_STEP_S,
     CONTROL_STEPS,
-    FORMAT,
     HELD_FRAMES,
-    load_trajectron,
+    DrivingTrajectron,
     motion_features,
-    tensor_shapes,
 )
 from giveway.predictors.trajectron.features import to_network
 from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 if TYPE_CHECKING:
-    from giveway.predictors.trajectron.checkpoint import EpochReport
     from giveway.predictors.trajectron.training import Progress, TrainingSet
 
 MOTION = TrajectronConfig(
@@ -77,11 +73,11 @@ def train_trajectron(
         progress=_progress(on_step),
         held_out=judge if judge.length.size else None,
     )
-    tensors = {name: value.detach().cpu().numpy() for name, value in network.state_dict().items()}
-    save_trajectron(out, tensors, config)
+    checkpoint = Checkpoint.of(network, replace(state, learned_from="recordings"))
+    write_checkpoint(out, checkpoint)
     shutil.rmtree(folder, ignore_errors=True)
     return TrainedPredictor(
-        predictor=load_trajectron(out),
+        predictor=DrivingTrajectron(checkpoint),
         loss=[report.loss for report in state.history],
         validation_ade_m=[report.validation_ade_m for report in state.history],
     )
@@ -100,12 +96,6 @@ def _progress(on_step: Callable[[int, int, str], None] | None) -> Progress | Non
         on_step(report.epoch, total, said.pop())
 
     return step
-
-
-def save_trajectron(path: Path, tensors: dict[str, FloatArray], config: TrajectronConfig) -> None:
-    """Write what predicting needs: float32 safetensors, the configuration in the header."""
-    kept = {name: np.ascontiguousarray(tensors[name], dtype=np.float32) for name in tensor_shapes(config)}
-    write_weights(path, kept, {"format": FORMAT, "config": config.to_json()})
 
 
 def _training_set(windows: MotionWindows, config: TrajectronConfig) -> TrainingSet:

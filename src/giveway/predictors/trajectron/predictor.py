@@ -13,7 +13,7 @@ from giveway.core.predictions import Trajectories
 from giveway.core.samples import GapInputs, GapSamples
 from giveway.predictors.protocol import PredictorInfo, TrainingPlace
 from giveway.predictors.torch_device import device_named
-from giveway.predictors.trajectron.checkpoint import TrainingState, load_checkpoint, save_checkpoint
+from giveway.predictors.trajectron.checkpoint import FILE, Checkpoint, TrainingState, write_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import build_features, count_fallbacks, to_network
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
@@ -90,8 +90,8 @@ class FittedTrajectron:
         return count_fallbacks(inputs)
 
     def save(self, folder: Path) -> None:
-        """Weights as safetensors, the rest as JSON."""
-        save_checkpoint(folder, self.network, self.state)
+        """Write weights and learning curve, see :mod:`giveway.predictors.trajectron.checkpoint`."""
+        write_checkpoint(folder / FILE, Checkpoint.of(self.network, self.state))
 
 
 def fit_on_gaps(
@@ -118,8 +118,8 @@ def fit_on_gaps(
     return FittedTrajectron(info=info, network=network, state=state, device=place.device)
 
 
-def load_from_gaps(folder: Path, info: PredictorInfo, config: TrajectronConfig, device: str) -> FittedTrajectron:
-    """Read what :meth:`FittedTrajectron.save` or a training run wrote."""
-    network, state = load_checkpoint(folder, expected=config)
+def fitted_on_gaps(checkpoint: Checkpoint, info: PredictorInfo, device: str) -> FittedTrajectron:
+    """What :meth:`FittedTrajectron.save` or a training run wrote."""
+    network = checkpoint.network()
     network.to(device_named(device)).eval()
-    return FittedTrajectron(info=info, network=network, state=state, device=device)
+    return FittedTrajectron(info=info, network=network, state=checkpoint.state, device=device)

@@ -11,8 +11,9 @@ import numpy as np
 
 from giveway.core.samples import GapSamples
 from giveway.predictors.protocol import HERE, FitCost, PredictorInfo, TrainingPlace
+from giveway.predictors.trajectron.checkpoint import read_checkpoint
 from giveway.predictors.trajectron.config import CLEAN, PAPER, SMALL, TrajectronConfig
-from giveway.predictors.trajectron.driving import REFERENCES, DrivingTrajectron, load_trajectron
+from giveway.predictors.trajectron.driving import REFERENCES, DrivingTrajectron
 from giveway.predictors.windows import MotionWindows, TrainedPredictor, TrainingOptions
 
 if TYPE_CHECKING:
@@ -91,18 +92,20 @@ class Trajectron:
 
         return fit_cost(samples, self.config, device=self.place.device)
 
-    def load(self, folder: Path) -> FittedTrajectron | DrivingTrajectron:
-        """Read a folder that was fitted on gaps, or a file that was trained on recordings.
+    def load(self, path: Path) -> FittedTrajectron | DrivingTrajectron:
+        """Read a file, or the one in a folder; what it has learned from is what it predicts.
 
         Raises:
-            StoreError, FileFormatError: damaged, of another configuration, or not a checkpoint of this network.
             DataError: no such file.
+            FileFormatError: damaged, or not a checkpoint of this network.
+            ConfigError: fitted on gaps with another configuration than this recipe's.
         """
-        if not folder.is_dir():
-            return load_trajectron(folder)
-        from giveway.predictors.trajectron.predictor import load_from_gaps
+        checkpoint = read_checkpoint(path)
+        if checkpoint.state.learned_from == "recordings":
+            return DrivingTrajectron(checkpoint)
+        from giveway.predictors.trajectron.predictor import fitted_on_gaps
 
-        return load_from_gaps(folder, self.info, self.config, self.place.device)
+        return fitted_on_gaps(checkpoint.of_configuration(self.config), self.info, self.place.device)
 
 
 TPP = Trajectron()

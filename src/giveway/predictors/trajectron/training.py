@@ -20,13 +20,14 @@ from giveway.predictors.torch_device import device_named
 from giveway.predictors.torch_threads import one_torch_thread
 from giveway.predictors.trajectron.batching import epoch_batches, expected_batches, training_length
 from giveway.predictors.trajectron.checkpoint import (
-    BestWeights,
+    FILE,
+    Checkpoint,
     EpochReport,
     TrainingState,
+    arrays_of,
     has_checkpoint,
-    load_checkpoint,
-    restore_optimizer,
-    save_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
 )
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import Features, build_features, to_network
@@ -161,8 +162,10 @@ def train_on(
         checkpoint_every_s: shortest time between two checkpoints; the last epoch always gets one.
     """
     where = device_named(device)
+    kept: Checkpoint | None = None
     if folder is not None and has_checkpoint(folder):
-        network, state = load_checkpoint(folder, expected=config)
+        kept = read_checkpoint(folder, expected=config)
+        network, state = kept.network(), kept.state
     else:
         with seeded(seed_for(seed, "weights"), where):
             network = TrajectronNetwork(config)
@@ -170,29 +173,41 @@ def train_on(
     network.to(where)
     learning, held_out = _held_out(data, config, seed) if held_out is None else (data, held_out)
     patience = 0 if held_out is None else config.patience
-    best = BestWeights(folder if patience else None, patience)
+    best = dict(kept.best) if kept is not None else {}
     optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
     epochs = _num_epochs(learning, config)
-    if state.epoch > 0 and folder is not None and state.epoch < epochs:
-        restore_optimizer(folder, optimizer)
+    if kept is not None and state.epoch < epochs:
+        kept.restore_optimizer(optimizer)
     saved = time.monotonic()
     for epoch in range(state.epoch + 1, epochs + 1):
-        if best.is_over(state.history):
+        if _stalled(state.history, patience):
             break
         report = _epoch(network, optimizer, learning, epoch, state.iteration, seed, where)
         if held_out is not None:
             report = replace(report, validation_ade_m=validation_error(network, held_out, where))
         state = replace(state, epoch=epoch, iteration=report.iteration, history=(*state.history, report))
-        best.keep(network, state.history)
+        if patience and _best_epoch(state.history) == epoch:
+            best = arrays_of(network)
         is_due = epoch == epochs or time.monotonic() - saved >= checkpoint_every_s
-        if folder is not None and (is_due or best.is_over(state.history)):
-            save_checkpoint(folder, network, state, optimizer)
+        if folder is not None and (is_due or _stalled(state.history, patience)):
+            write_checkpoint(folder / FILE, Checkpoint.of(network, state, optimizer, best))
             saved = time.monotonic()
         if progress is not None:
             progress(report, epochs)
-    best.restore(network, state.history)
+    if best:
+        network.load_state_dict({name: torch.tensor(value) for name, value in best.items()})
     network.eval()
     return network, state
+
+
+def _best_epoch(history: tuple[EpochReport, ...]) -> int:
+    """The first epoch with the smallest error on held-out samples."""
+    return min(history, key=lambda r: np.inf if r.validation_ade_m is None else r.validation_ade_m).epoch
+
+
+def _stalled(history: tuple[EpochReport, ...], patience: int) -> bool:
+    """Whether the error has not improved for ``patience`` epochs; never for 0."""
+    return bool(patience and history) and len(history) - _best_epoch(history) >= patience
 
 
 def _num_epochs(data: TrainingSet, config: TrajectronConfig) -> int:

@@ -24,7 +24,7 @@ BATCHES = {"bayes": 1, "trust_region": BATCH}
 """Points that an optimizer chooses at once."""
 
 OTHER_BATCH = 66
-"""Of optimizers that choose cheaply: six generations of CMA-ES, and room for larger ones."""
+"""Of other optimizers: six generations of CMA-ES with 14 parameters."""
 
 FEW_SAMPLES = 12
 """Enough for losses that look like losses to the optimizer whose own time is measured."""

@@ -9,8 +9,6 @@ OPTIMIZERS: Registry[Optimizer] = Registry(
     "optimizer",
     {
         "bayes": "giveway.predictors.commotions.fitting.bayes:bayes",
-        "cma": "giveway.predictors.commotions.fitting.cma_es:cma_es",
-        "multistart": "giveway.predictors.commotions.fitting.cma_es:multi_start",
         "trust_region": "giveway.predictors.commotions.fitting.trust_region:trust_region",
     },
     group="giveway.commotions_optimizers",

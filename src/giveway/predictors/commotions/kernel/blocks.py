@@ -39,7 +39,7 @@ DT_SQUARED = DT_S**2
 
 @njit(forceinline=True)
 def perceive(state: Any, own: int, other: int, sight: Any, e1: Any, e2: Any, e3: Any) -> Any:
-    """2.3 to 2.5: look, filter, draw. Updates x̂ and P of vehicle ``own``; returns the percept (x̃₁, x̃₂).
+    """2.3 to 2.5: look, filter, draw. Updates x̂ and P of vehicle ``own``; returns (z, x̃₁, x̃₂).
 
     The spread is |χ_oth| tan σ_v (D² + h²)/(D (h + D tan σ_v)), the formula of 2.3 without its cancellation.
     """
@@ -75,7 +75,7 @@ def perceive(state: Any, own: int, other: int, sight: Any, e1: Any, e2: Any, e3:
 
     inverse = 1.0 / (root(upper(p11, 0.0)) + 5 * EPSILON)
     volume = root(upper(p11 * p22 - p12 * p12, 0.0))
-    return x1 + p11 * e2 * inverse, upper(x2 + (p12 * e2 + volume * e3) * inverse, 0.0)
+    return z, x1 + p11 * e2 * inverse, upper(x2 + (p12 * e2 + volume * e3) * inverse, 0.0)
 
 
 @njit(forceinline=True)

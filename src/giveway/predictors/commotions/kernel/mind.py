@@ -99,19 +99,74 @@ def think(
         e2: ε₂.
         e3: ε₃.
     """
+    _, x1, x2 = blocks.perceive(state, own, other, sight, e1, e2, e3)
+    weigh(
+        state, own, other, mind, memory, k, wide, k, wide, ramps, jerk, jerk, own_penalty, other_penalty, x1, x2,
+        k[OLD], k[NEW],
+    )  # fmt: skip
+    decide(state, own, mind, memory, k, ramps, zero_action)
+
+
+@njit(forceinline=True)
+def weigh(
+    state: Any,
+    own: int,
+    other: int,
+    mind: Any,
+    memory: int,
+    k: Any,
+    wide: Any,
+    other_k: Any,
+    other_wide: Any,
+    ramps: Any,
+    jerk: bool,
+    other_jerk: bool,
+    own_penalty: Any,
+    other_penalty: Any,
+    x1: Any,
+    wide_x2: Any,
+    keep: float,
+    add: float,
+) -> Any:
+    """2.6 to 2.12 from a percept: B(u, b) are updated, and row u of ``mind`` becomes keep V(u) + add m(u).
+
+    Args:
+        state: as in :func:`think`, and ``own``, ``other``, ``mind``, ``memory``, ``ramps``.
+        own: see ``state``.
+        other: see ``state``.
+        mind: see ``state``.
+        memory: see ``state``.
+        k: constants of valuing, with the control of the deciding vehicle.
+        wide: the same in 64 bit.
+        other_k: the same θ with the control of the other: τ and phase I of the other follow from it.
+        other_wide: the same in 64 bit.
+        ramps: see ``state``.
+        jerk: jerk control of the deciding vehicle.
+        other_jerk: of the other.
+        own_penalty: u_ny/u_free of the deciding vehicle.
+        other_penalty: the same of the other.
+        x1: x̃₁.
+        wide_x2: x̃₂.
+        keep: weight of what was there.
+        add: weight of what is new.
+
+    Returns:
+        Masks: whether the other can pass first, and second.
+    """
     num_actions, length = ramps.shape
-    x1, wide_x2 = blocks.perceive(state, own, other, sight, e1, e2, e3)
     wide_other_c, wide_other_free = load(state, other + C * WIDTH), load(state, other + V_FREE * WIDTH)
     x2, v = like(wide_x2, mind), like(load(state, own + V * WIDTH), mind)
     a_prev, other_a = like(load(state, own + A * WIDTH), mind), like(load(state, other + A * WIDTH), mind)
     pace = value.pace_of(like(load(state, own + V_FREE * WIDTH), mind), k)
-    other_pace = value.pace_of(like(wide_other_free, mind), k)
+    other_pace = value.pace_of(like(wide_other_free, mind), other_k)
     share, other_penalty = k[AFTER_ACTION] * k[INV_U0], other_penalty * k[INV_U0]
     own_penalty = own_penalty * k[INV_U0]
 
     # 2.6 behaviors of the other given what self does now, 2.8a where they lead; 64 bit, see blocks.margins.
     # The slot of "first" also serves "constant".
-    beta_f, beta_s, can_first, can_second = behaviors(state, own, x1, wide_x2, wide_other_c, wide_other_free, wide)
+    beta_f, beta_s, can_first, can_second = behaviors(
+        state, own, x1, wide_x2, wide_other_c, wide_other_free, other_wide
+    )
     need_f, need_s = anywhere(can_first | negate(can_second)), anywhere(can_second)
     zero = 0.0 * v
     old_f, old_s = select(can_first, zero + k[OLD], 0.0), select(can_second, zero + k[OLD], 0.0)
@@ -129,14 +184,14 @@ def think(
     in_s, out_s = blocks.passage(near, far_s, v_s)
 
     # 2.9 what the other's options cost until self matters, and what self can make of the other's times
-    terms = value.action_terms(x2, other_a, other_pace[0], jerk, k)
-    start = other_a if jerk else x2
-    loss, y_f = value.act(terms, ((like(beta_f, mind) if jerk else v_f) - start) * k[INV_ACTION])
+    terms = value.action_terms(x2, other_a, other_pace[0], other_jerk, k)
+    start = other_a if other_jerk else x2
+    loss, y_f = value.act(terms, ((like(beta_f, mind) if other_jerk else v_f) - start) * k[INV_ACTION])
     base_f = (1.0 - loss) * k[INV_U0] + other_penalty
-    free_f = base_f - share * value.free_loss(v_f, y_f, other_pace, k)
-    loss, y_s = value.act(terms, ((like(beta_s, mind) if jerk else v_s) - start) * k[INV_ACTION])
+    free_f = base_f - share * value.free_loss(v_f, y_f, other_pace, other_k)
+    loss, y_s = value.act(terms, ((like(beta_s, mind) if other_jerk else v_s) - start) * k[INV_ACTION])
     base_s = (1.0 - loss) * k[INV_U0]
-    free_s = base_s - share * value.free_loss(v_s, y_s, other_pace, k)
+    free_s = base_s - share * value.free_loss(v_s, y_s, other_pace, other_k)
     stop_s = value.stopping(d_e_s, v_s, y_s, base_s, other_pace, k)
     before_f, after_f = value.before(in_f, pace, k), value.after(out_f, pace, k)
     before_s, after_s = value.before(in_s, pace, k), value.after(out_s, pace, k)
@@ -164,7 +219,7 @@ def think(
 
         if need_f:
             crash = lower(deep, depth_f) > 0.0
-            chance = value.before(t_in, other_pace, k)
+            chance = value.before(t_in, other_pace, other_k)
             score = value.first_score(d_x_f, v_f, missing_f, y_f, base_f, free_f, chance, k)
             belief_f = belief_f + new_f * tanh(select(crash, value.IMPOSSIBLE, score))
             one = value.first_score(d_x, v_u, missing, y, base_first, free_first, before_f, k)
@@ -172,7 +227,7 @@ def think(
             value_f = tanh(select(crash, value.IMPOSSIBLE, upper(one, two)))
         if need_s:
             crash = lower(deep, depth_s) > 0.0
-            chance = value.after(t_out, other_pace, k)
+            chance = value.after(t_out, other_pace, other_k)
             score = value.second_score(d_e_s, d_x_s, v_s, missing_s, y_s, base_s, free_s, stop_s, chance, far, k)
             belief_s = belief_s + new_s * tanh(select(crash, value.IMPOSSIBLE, score))
             one = value.first_score(d_x, v_u, missing, y, base_first, free_first, before_s, k)
@@ -185,9 +240,9 @@ def think(
         odds = odds_of(k[BETA] * (belief_f - belief_s) - lean)
         p_second = 1.0 / (1.0 + odds)
         expected = p_second * (odds * value_f + value_s)
-        store(mind, memory + u * WIDTH, k[OLD] * load(mind, memory + u * WIDTH) + k[NEW] * expected)
+        store(mind, memory + u * WIDTH, keep * load(mind, memory + u * WIDTH) + add * expected)
 
-    decide(state, own, mind, memory, k, ramps, zero_action)
+    return can_first, can_second
 
 
 @njit(forceinline=True)

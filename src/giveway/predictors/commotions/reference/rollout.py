@@ -111,7 +111,14 @@ def new_mind(other: Snapshot, theta: Theta, num_actions: int) -> Mind:
 
 
 def think(
-    mind: Mind, own: Snapshot, other: Snapshot, noise: FloatArray, theta: Theta, config: Configuration
+    mind: Mind,
+    own: Snapshot,
+    other: Snapshot,
+    noise: FloatArray,
+    theta: Theta,
+    config: Configuration,
+    *,
+    other_jerk: bool | None = None,
 ) -> tuple[Mind, Thought]:
     """One application of f_CM (2.1, item 3); the acceleration to apply now is ``mind.plan[:, 0]`` of the result.
 
@@ -122,9 +129,11 @@ def think(
         noise: (B, 3) ε₁, ε₂, ε₃.
         theta: θ.
         config: variant.
+        other_jerk: whether the other controls jerk; None: as the own vehicle does, as published.
     """
     derived = Derived.of(theta)
-    regain_s = REGAIN_TIME_S if config.jerk else theta.delta_t_action
+    other_jerk = config.jerk if other_jerk is None else other_jerk
+    regain_s, other_regain_s = (REGAIN_TIME_S if jerk else theta.delta_t_action for jerk in (config.jerk, other_jerk))
     ramps = action_ramps(theta, config.action_set, jerk=config.jerk)
 
     spread = perception.observation_spread(own.chi, other.chi, theta.sigma_v)
@@ -132,16 +141,16 @@ def think(
     belief = perception.update_belief(mind.belief, observed, spread, theta.sigma_speed)
     percept = perception.percept(belief, noise[:, 1:])
 
-    behaviors = decision.behaviors_of_other(own, other, percept, theta, regain_s)
+    behaviors = decision.behaviors_of_other(own, other, percept, theta, other_regain_s)
     plan = motion.repair_plan(mind.plan, own.v)
     after = motion.predict_self(own.chi, own.v, plan, ramps)
 
     every_u = Predicted(chi=after.chi[:, :, None], v=after.v[:, :, None], a=after.a[:, :, None])
     seen = behaviors.predicted
     every_b = Predicted(chi=seen.chi[:, None, :], v=seen.v[:, None, :], a=seen.a[:, None, :])
-    orders = decision.solve(other, every_b, own, every_u, theta, regain_s)
+    orders = decision.solve(other, every_b, own, every_u, theta, other_regain_s)
     first, second = decision.order_values(
-        own=other, v=percept[:, 1], now=every_b, orders=orders, theta=theta, jerk=config.jerk, regain_s=regain_s
+        own=other, v=percept[:, 1], now=every_b, orders=orders, theta=theta, jerk=other_jerk, regain_s=other_regain_s
     )
     other_value = np.stack([first[:, :, 0], second[:, :, 1]], axis=2)
     behavior_values = np.where(

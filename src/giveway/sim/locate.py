@@ -1,4 +1,4 @@
-"""Lane coordinates of cars, the edge of the road, and poses on a way; compiled."""
+"""Lane coordinates of cars, the edge of the road, and poses on a route; compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from giveway.roads.route_tables import descend
 from giveway.roads.tables import EDGE_STEP_M, RoadTables
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def locate(road: RoadTables, way: int, row: int, x: float, y: float) -> tuple[int, float, float, float]:
     """Row, arc length, offset to the left and heading of a way next to a point, walking from ``row``."""
     first = road.first[way]
@@ -21,7 +21,7 @@ def locate(road: RoadTables, way: int, row: int, x: float, y: float) -> tuple[in
     return at, at * road.step[way] + near[2] * dx + near[3] * dy, near[2] * dy - near[3] * dx, near[4]
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def locate_car(
     road: RoadTables, way: int, row: int, x: float, y: float, heading: float, lane: FloatArray
 ) -> tuple[int, int]:
@@ -44,27 +44,27 @@ def locate_car(
     return way, row
 
 
-@njit(nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def wrapped(angle: float) -> float:
     """An angle in [-pi, pi)."""
     return (angle + math.pi) % (2.0 * math.pi) - math.pi
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def rows_of(road: RoadTables, way: int) -> tuple[FloatArray, float]:
     """Rows of one way and their spacing [m]."""
     first = road.first[way]
     return road.path[first : first + road.num_rows[way]], float(road.step[way])
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def pose_on(road: RoadTables, way: int, s: float, d: float) -> tuple[float, float, float]:
     """x, y and heading at lane coordinates; beyond an end along the straight continuation."""
     path, step = rows_of(road, way)
     return pose_at(path, step, s, d)
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def pose_at(path: FloatArray, step: float, s: float, d: float) -> tuple[float, float, float]:
     """The same for the rows of one way; cheap to call, because few arrays are handed over."""
     last = path.shape[0] - 1
@@ -80,7 +80,7 @@ def pose_at(path: FloatArray, step: float, s: float, d: float) -> tuple[float, f
     return x, y, heading
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def outside(edge: FloatArray, edge_x: float, edge_y: float, x: float, y: float) -> float:
     """Signed distance to the edge of the road, negative on it; bilinear in the raster [m]."""
     u = (x - edge_x) / EDGE_STEP_M
@@ -95,7 +95,7 @@ def outside(edge: FloatArray, edge_x: float, edge_y: float, x: float, y: float) 
     return low * (1.0 - p) + high * p
 
 
-@njit(nogil=True)
+@njit(cache=True, nogil=True)
 def farthest_outside(
     edge: FloatArray, edge_x: float, edge_y: float, x: float, y: float, heading: float, length: float, width: float
 ) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.generate.environment.arrays import (
+from giveway.generate.objective.arrays import (
     DT_S,
     HISTORY,
     LOOK_BACK,
@@ -34,9 +34,9 @@ from giveway.generate.environment.arrays import (
     PAST_X,
     PAST_Y,
 )
-from giveway.generate.environment.contact import boxes_touch, fill_box
-from giveway.generate.environment.lanes import pose_on
+from giveway.generate.objective.contact import boxes_touch, fill_box
 from giveway.roads.tables import RoadTables
+from giveway.sim.locate import pose_on
 
 WANDER_M = 0.375
 RISK_TTC_S = 2.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
-from giveway.generate.environment.arrays import (
+from giveway.generate.objective.arrays import (
     DT_S,
     HISTORY,
     PAST_D,
@@ -22,22 +22,22 @@ from giveway.generate.environment.arrays import (
     PAST_X,
     PAST_Y,
     Fact,
-    Given,
-    Moving,
+    Judged,
     Naturalness,
     Results,
     RewardMode,
     Rules,
 )
-from giveway.generate.environment.careful import could_be_avoided
-from giveway.generate.environment.contact import FRONT, blame, boxes_touch, in_one_lane, touched_side
-from giveway.generate.environment.lanes import farthest_outside
-from giveway.generate.environment.legacy import FINISH, legacy_reward, stage_of
-from giveway.generate.environment.natural import naturalness
-from giveway.generate.environment.safety import escape_ratio, look_ahead, update_culpable
+from giveway.generate.objective.careful import could_be_avoided
+from giveway.generate.objective.contact import FRONT, blame, boxes_touch, in_one_lane, touched_side
+from giveway.generate.objective.legacy import FINISH, legacy_reward, stage_of
+from giveway.generate.objective.natural import naturalness
+from giveway.generate.objective.safety import escape_ratio, look_ahead, update_culpable
 from giveway.generate.protocol import Fault, Outcome
 from giveway.roads.tables import RoadTables
-from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
+from giveway.sim.locate import farthest_outside
+from giveway.sim.state import State
 
 RUNNING, TIME_OUT = int(Outcome.RUNNING), int(Outcome.TIME_OUT)
 EGO_ARRIVED, ALL_CARS_GONE = int(Outcome.EGO_ARRIVED), int(Outcome.ALL_CARS_GONE)
@@ -75,23 +75,23 @@ def potential_of(distance: FloatArray, present: BoolArray) -> float:
 
 @njit(nogil=True)
 def _traffic_contacts(
-    w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray, guilty: BoolArray,
-    touched: BoolArray,
+    w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, before: FloatArray, after: FloatArray,
+    guilty: BoolArray, touched: BoolArray,
 ) -> bool:  # fmt: skip
     """Contacts that do not involve the ego: mark who took part and who is to blame (both, if unclear)."""
     n = after.shape[0]
     any_contact = False
     for i in range(1, n):
         for j in range(i + 1, n):
-            if not (moving.present[w, i] and moving.present[w, j]) or not boxes_touch(after[i], after[j]):
+            if not (state.present[w, i] and state.present[w, j]) or not boxes_touch(after[i], after[j]):
                 continue
             any_contact = True
             touched[i] = True
             touched[j] = True
-            lane = moving.lane[w]
+            lane = state.lane[w]
             lies = in_one_lane(lane[i, 1], lane[i, 2], rules.size[i, 0], rules.size[i, 1], road.half_width)
             side = touched_side(before[i], before[j], after[i], after[j])
-            verdict = blame(side, lies, moving.state[w, j, SPEED], lane[j, 2], moving.state[w, i, SPEED])
+            verdict = blame(side, lies, state.car[w, j, SPEED], lane[j, 2], state.car[w, i, SPEED])
             if verdict in (CAR_REAR, CAR_LATERAL):
                 guilty[j] = True
             elif verdict <= EGO_PLANNER:
@@ -104,7 +104,7 @@ def _traffic_contacts(
 
 @njit(nogil=True)
 def _ego_contact(
-    w: int, road: RoadTables, rules: Rules, moving: Moving, before: FloatArray, after: FloatArray,
+    w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, before: FloatArray, after: FloatArray,
     speed_before: FloatArray,
 ) -> int:  # fmt: skip
     """Index of a car that touches the ego, with fault and impact speed noted; -1 if none does.
@@ -113,44 +113,44 @@ def _ego_contact(
     """
     hit = -1
     for j in range(1, after.shape[0]):
-        if not moving.present[w, j] or not boxes_touch(after[0], after[j]):
+        if not state.present[w, j] or not boxes_touch(after[0], after[j]):
             continue
-        lane = moving.lane[w]
+        lane = state.lane[w]
         lies = in_one_lane(lane[0, 1], lane[0, 2], rules.size[0, 0], rules.size[0, 1], road.half_width)
         side = touched_side(before[0], before[j], after[0], after[j])
         verdict = blame(side, lies, speed_before[j], lane[j, 2], speed_before[0])
-        if hit < 0 or (verdict <= EGO_PLANNER and moving.fault[w] > EGO_PLANNER):
+        if hit < 0 or (verdict <= EGO_PLANNER and judged.fault[w] > EGO_PLANNER):
             hit = j
-            moving.fault[w] = verdict
+            judged.fault[w] = verdict
             dvx = speed_before[0] * before[0, 2] - speed_before[j] * before[j, 2]
             dvy = speed_before[0] * before[0, 3] - speed_before[j] * before[j, 3]
-            moving.facts[w, IMPACT_SPEED] = math.hypot(dvx, dvy)
+            judged.facts[w, IMPACT_SPEED] = math.hypot(dvx, dvy)
     return hit
 
 
 @njit(nogil=True)
-def _watch_ego(w: int, rules: Rules, moving: Moving) -> None:
+def _watch_ego(w: int, rules: Rules, state: State, judged: Judged) -> None:
     """Time to collision, near misses, and how long the ego has been standing for no reason.
 
     A near miss is a short time to a contact that would have been the ego's fault: with its front, by the same rules as
     a contact that happens.
     """
-    state = moving.state[w]
-    ttc, ahead, gap, _ = look_ahead(state, moving.present[w], rules.size, 0)
-    moving.facts[w, MIN_TTC] = min(moving.facts[w, MIN_TTC], ttc)
+    cars = state.car[w]
+    ttc, ahead, gap, _ = look_ahead(cars, state.present[w], rules.size, 0)
+    judged.facts[w, MIN_TTC] = min(judged.facts[w, MIN_TTC], ttc)
     if ttc < rules.weights.near_miss_ttc_s:
-        verdict = blame(FRONT, True, state[ahead, SPEED], moving.lane[w, ahead, 2], state[0, SPEED])
+        verdict = blame(FRONT, True, cars[ahead, SPEED], state.lane[w, ahead, 2], cars[0, SPEED])
         if 0 < verdict <= EGO_PLANNER:
-            moving.facts[w, NEAR_MISS] = 1.0
-    if state[0, SPEED] >= STILL_MPS:
-        moving.still[w] = 0
+            judged.facts[w, NEAR_MISS] = 1.0
+    if cars[0, SPEED] >= STILL_MPS:
+        judged.still[w] = 0
         return
-    moving.still[w] = moving.still[w] + 1 if gap > FREE_AHEAD_M else 0
+    judged.still[w] = judged.still[w] + 1 if gap > FREE_AHEAD_M else 0
 
 
 @njit(nogil=True)
 def _is_culpable(culpable: IntArray, i: int) -> bool:
-    """Whether a car is to blame for a dangerous situation with any other; see ``Moving.culpable``."""
+    """Whether a car is to blame for a dangerous situation with any other; see ``Judged.culpable``."""
     for j in range(culpable.shape[0]):
         code = culpable[min(i, j), max(i, j)]
         if i != j and ((code == 1 and i < j) or (code == 2 and i > j)):
@@ -159,34 +159,34 @@ def _is_culpable(culpable: IntArray, i: int) -> bool:
 
 
 @njit(nogil=True)
-def _is_infeasible(w: int, i: int, rules: Rules, moving: Moving) -> bool:
+def _is_infeasible(w: int, i: int, rules: Rules, state: State, judged: Judged) -> bool:
     """Whether the last step of a car broke one of the hard bounds."""
-    car, b = moving.state[w, i], rules.bounds
+    car, b = state.car[w, i], rules.bounds
     curvature = abs(curvature_of(car[STEER], rules.size[i, 0]))
-    jerk = abs(car[ACCEL] - moving.last_accel[w, i]) / DT_S
+    jerk = abs(car[ACCEL] - judged.last_accel[w, i]) / DT_S
     stopped = car[SPEED] == 0.0
     return (
         car[ACCEL] > b.max_accel_mps2 + ROUNDING
         or car[ACCEL] < -b.max_brake_mps2 - ROUNDING
-        or (jerk > b.max_jerk_mps3 + ROUNDING and not stopped and moving.last_accel[w, i] != 0.0)
+        or (jerk > b.max_jerk_mps3 + ROUNDING and not stopped and judged.last_accel[w, i] != 0.0)
         or curvature > b.max_curvature_pm + ROUNDING
         or car[SPEED] * car[SPEED] * curvature > b.max_lateral_mps2 + ROUNDING
     )
 
 
 @njit(nogil=True)
-def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, hit: int, traffic_hit: bool) -> int:
+def _ends(w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, hit: int, traffic_hit: bool) -> int:
     """Outcome after the step; notes fault and avoidability of failures."""
-    if given.finding[w] != 0:
-        moving.fault[w] = EGO_PLANNER
-        moving.avoidable[w] = True
-        return given.finding[w]
+    if judged.finding[w] != 0:
+        judged.fault[w] = EGO_PLANNER
+        judged.avoidable[w] = True
+        return judged.finding[w]
     if hit >= 0:
-        moving.facts[w, CULPRIT] = hit
-        moving.avoidable[w] = could_be_avoided(moving.history[w], moving.age[w], moving.way[w, 0], road, rules.size)
+        judged.facts[w, CULPRIT] = hit
+        judged.avoidable[w] = could_be_avoided(judged.history[w], state.tick[w], state.route[w, 0], road, rules.size)
         return COLLISION
-    ego = moving.state[w, 0]
-    on_way = moving.lane[w, 0, 0] < road.length[moving.way[w, 0]] - rules.size[0, 0]
+    ego = state.car[w, 0]
+    on_way = state.lane[w, 0, 0] < road.length[state.route[w, 0]] - rules.size[0, 0]
     if (
         on_way
         and farthest_outside(
@@ -194,33 +194,33 @@ def _ends(w: int, road: RoadTables, rules: Rules, moving: Moving, given: Given, 
         )
         > OFF_ROAD_M
     ):
-        moving.fault[w] = FAULT_OFF_ROAD
-        moving.avoidable[w] = True
+        judged.fault[w] = FAULT_OFF_ROAD
+        judged.avoidable[w] = True
         return EGO_OFF_ROAD
-    if moving.still[w] > rules.standstill_steps:
-        moving.fault[w] = FAULT_STANDSTILL
-        moving.avoidable[w] = True
+    if judged.still[w] > rules.standstill_steps:
+        judged.fault[w] = FAULT_STANDSTILL
+        judged.avoidable[w] = True
         return EGO_STANDSTILL
     if traffic_hit:
         return TRAFFIC_COLLISION
     if not on_way:
         return EGO_ARRIVED
-    if not moving.present[w, 1 : 1 + rules.cars].any():
+    if not state.present[w, 1 : 1 + rules.cars].any():
         return ALL_CARS_GONE
-    if moving.age[w] >= rules.max_steps:
+    if state.tick[w] >= rules.max_steps:
         return TIME_OUT
     return RUNNING
 
 
 @njit(nogil=True)
-def remember(w: int, moving: Moving) -> None:
+def remember(w: int, state: State, judged: Judged) -> None:
     """Put the current states of a world into its history."""
-    slot = moving.age[w] % HISTORY
-    for i in range(moving.state.shape[1]):
-        past, car = moving.history[w, i, slot], moving.state[w, i]
+    slot = state.tick[w] % HISTORY
+    for i in range(state.car.shape[1]):
+        past, car = judged.history[w, i, slot], state.car[w, i]
         past[PAST_X], past[PAST_Y], past[PAST_HEADING], past[PAST_SPEED] = car[X], car[Y], car[HEADING], car[SPEED]
-        past[PAST_S], past[PAST_D] = moving.lane[w, i, 0], moving.lane[w, i, 1]
-        past[PAST_ON] = 1.0 if moving.present[w, i] else 0.0
+        past[PAST_S], past[PAST_D] = state.lane[w, i, 0], state.lane[w, i, 1]
+        past[PAST_ON] = 1.0 if state.present[w, i] else 0.0
 
 
 @njit(nogil=True)
@@ -229,12 +229,10 @@ def judge(
     road: RoadTables,
     rules: Rules,
     prior: Naturalness,
-    moving: Moving,
-    given: Given,
+    state: State,
+    judged: Judged,
     results: Results,
-    before: FloatArray,
     after: FloatArray,
-    speed_before: FloatArray,
     boxes: FloatArray,
 ) -> None:
     """Judge the step of one world whose cars have just moved.
@@ -244,88 +242,86 @@ def judge(
         road: tables.
         rules: settings.
         prior: of natural driving.
-        moving: arrays; outcome, fault and facts are updated.
-        given: actions and what an outside planner said.
+        state: of the simulator; cars that leave the road are taken out.
+        judged: outcome, fault and facts are updated.
         results: rewards, terms and flags are written.
-        before: (n, 7) boxes before the step.
-        after: (n, 7) boxes after it.
-        speed_before: (n,) [m/s].
+        after: (n, 7) boxes after the step.
         boxes: scratch of the escape ratio.
     """
     k = rules.cars
     n = after.shape[0]
-    state = moving.state[w]
+    cars, before, speed_before = state.car[w], judged.before[w], judged.speed_before[w]
     guilty, touched = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     off_road = np.zeros(n, dtype=np.bool_)
-    distance_before = moving.distance[w].copy()
-    remember(w, moving)
-    hit = _ego_contact(w, road, rules, moving, before, after, speed_before)
-    traffic_hit = _traffic_contacts(w, road, rules, moving, before, after, guilty, touched)
+    distance_before = judged.distance[w].copy()
+    remember(w, state, judged)
+    hit = _ego_contact(w, road, rules, state, judged, before, after, speed_before)
+    traffic_hit = _traffic_contacts(w, road, rules, state, judged, before, after, guilty, touched)
     for i in range(1, k + 1):
-        if not moving.present[w, i]:
+        if not state.present[w, i]:
             continue
-        way = moving.way[w, i]
-        if moving.lane[w, i, 0] > road.length[way] - 0.5 * rules.size[i, 0] and abs(moving.lane[w, i, 2]) < 0.5:
-            moving.present[w, i] = False  # it has driven through
+        way = state.route[w, i]
+        if state.lane[w, i, 0] > road.length[way] - 0.5 * rules.size[i, 0] and abs(state.lane[w, i, 2]) < 0.5:
+            state.present[w, i] = False  # it has driven through
             continue
         far = farthest_outside(
             road.edge,
             road.edge_x,
             road.edge_y,
-            state[i, X],
-            state[i, Y],
-            state[i, HEADING],
+            cars[i, X],
+            cars[i, Y],
+            cars[i, HEADING],
             rules.size[i, 0],
             rules.size[i, 1],
         )
-        inward = moving.lane[w, i, 0] > 0.5 * rules.size[i, 0]
+        inward = state.lane[w, i, 0] > 0.5 * rules.size[i, 0]
         off_road[i] = far > OFF_ROAD_M and inward
-    update_culpable(state, moving.lane[w], moving.present[w], rules.size, moving.culpable[w], moving.inline[w])
-    _watch_ego(w, rules, moving)
+    update_culpable(cars, state.lane[w], state.present[w], rules.size, judged.culpable[w], judged.inline[w])
+    _watch_ego(w, rules, state, judged)
     for c in range(k):
-        moving.distance[w, c] = math.hypot(state[c + 1, X] - state[0, X], state[c + 1, Y] - state[0, Y])
-    outcome = _ends(w, road, rules, moving, given, hit, traffic_hit)
+        judged.distance[w, c] = math.hypot(cars[c + 1, X] - cars[0, X], cars[c + 1, Y] - cars[0, Y])
+    outcome = _ends(w, road, rules, state, judged, hit, traffic_hit)
     results.escape[w] = escape_ratio(
-        road, moving.way[w, 0], moving.row[w, 0], moving.lane[w, 0, 0], moving.lane[w, 0, 1], state,
-        moving.present[w], rules.size, boxes,
+        road, state.route[w, 0], state.row[w, 0], state.lane[w, 0, 0], state.lane[w, 0, 1], cars,
+        state.present[w], rules.size, boxes,
     )  # fmt: skip
-    moving.facts[w, MIN_ESCAPE] = min(moving.facts[w, MIN_ESCAPE], results.escape[w])
+    judged.facts[w, MIN_ESCAPE] = min(judged.facts[w, MIN_ESCAPE], results.escape[w])
     culpable = np.zeros(k, dtype=np.bool_)
     for c in range(k):
-        culpable[c] = results.active[w, c] and _is_culpable(moving.culpable[w], c + 1)
-        moving.facts[w, CULPABLE_STEPS] += culpable[c]
+        culpable[c] = results.active[w, c] and _is_culpable(judged.culpable[w], c + 1)
+        judged.facts[w, CULPABLE_STEPS] += culpable[c]
     if rules.reward == LEGACY:
-        outcome = _legacy_terms(w, rules, moving, results, outcome, touched, off_road, hit, distance_before)
+        outcome = _legacy_terms(w, rules, state, judged, results, outcome, touched, off_road, hit, distance_before)
     else:
-        _full_terms(w, road, rules, prior, moving, results, outcome, touched, guilty, off_road, hit, culpable)
+        _full_terms(w, road, rules, prior, state, judged, results, outcome, touched, guilty, off_road, hit, culpable)
     for i in range(1, k + 1):
         if off_road[i]:
-            moving.present[w, i] = False
+            state.present[w, i] = False
         if results.active[w, i - 1]:
-            moving.facts[w, CAR_STEPS] += 1.0
+            judged.facts[w, CAR_STEPS] += 1.0
             if off_road[i]:
-                moving.facts[w, OFF_ROAD_STEPS] += 1.0
-            if _is_infeasible(w, i, rules, moving):
-                moving.facts[w, INFEASIBLE] += 1.0
-    if outcome == RUNNING and not moving.present[w, 1 : 1 + k].any():
+                judged.facts[w, OFF_ROAD_STEPS] += 1.0
+            if _is_infeasible(w, i, rules, state, judged):
+                judged.facts[w, INFEASIBLE] += 1.0
+    if outcome == RUNNING and not state.present[w, 1 : 1 + k].any():
         outcome = ALL_CARS_GONE
-    moving.outcome[w] = outcome
+    judged.outcome[w] = outcome
     results.truncated[w] = outcome == TIME_OUT
     for c in range(k):
-        results.terminated[w, c] = (outcome != RUNNING and outcome != TIME_OUT) or not moving.present[w, c + 1]
+        results.terminated[w, c] = (outcome != RUNNING and outcome != TIME_OUT) or not state.present[w, c + 1]
 
 
 @njit(nogil=True)
 def _legacy_terms(
-    w: int, rules: Rules, moving: Moving, results: Results, outcome: int, touched: BoolArray, off_road: BoolArray,
-    hit: int, distance_before: FloatArray,
+    w: int, rules: Rules, state: State, judged: Judged, results: Results, outcome: int, touched: BoolArray,
+    off_road: BoolArray, hit: int, distance_before: FloatArray,
 ) -> int:  # fmt: skip
     """Rewards of the artefact; returns the outcome, which a finished encirclement makes CAPTURED."""
     k = rules.cars
     here = np.empty(k, dtype=np.int64)
     count = 0
     for c in range(k):
-        if moving.present[w, c + 1]:
+        if state.present[w, c + 1]:
             here[count] = c
             count += 1
     if count == 0:
@@ -333,9 +329,9 @@ def _legacy_terms(
     cars, distance, earlier = np.empty((count, 2)), np.empty(count), np.empty(count)
     for at in range(count):
         c = here[at]
-        cars[at, 0], cars[at, 1] = moving.state[w, c + 1, X], moving.state[w, c + 1, Y]
-        distance[at], earlier[at] = moving.distance[w, c], distance_before[c]
-    ego = np.array([moving.state[w, 0, X], moving.state[w, 0, Y]])
+        cars[at, 0], cars[at, 1] = state.car[w, c + 1, X], state.car[w, c + 1, Y]
+        distance[at], earlier[at] = judged.distance[w, c], distance_before[c]
+    ego = np.array([state.car[w, 0, X], state.car[w, 0, Y]])
     stage, shared = stage_of(cars, ego, distance, earlier, rules.legacy, np.empty(count, dtype=np.int64))
     for at in range(count):
         c = here[at]
@@ -348,24 +344,24 @@ def _legacy_terms(
 
 @njit(nogil=True)
 def _full_terms(
-    w: int, road: RoadTables, rules: Rules, prior: Naturalness, moving: Moving, results: Results, outcome: int,
-    touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, culpable: BoolArray,
+    w: int, road: RoadTables, rules: Rules, prior: Naturalness, state: State, judged: Judged, results: Results,
+    outcome: int, touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, culpable: BoolArray,
 ) -> None:  # fmt: skip
     """Terms of the full reward and their weighted sum."""
     k, p = rules.cars, rules.weights
-    state = moving.state[w]
+    cars = state.car[w]
     over = outcome != RUNNING and outcome != TIME_OUT
-    potential = 0.0 if over else potential_of(moving.distance[w], moving.present[w])
-    shaping = p.discount * potential - moving.potential[w]
-    moving.potential[w] = potential
+    potential = 0.0 if over else potential_of(judged.distance[w], state.present[w])
+    shaping = p.discount * potential - judged.potential[w]
+    judged.potential[w] = potential
     ratio = results.escape[w]
     closed = 1.0 - ratio if ratio >= p.min_escape else 0.0
-    fault = moving.fault[w]
+    fault = judged.fault[w]
     failed = outcome >= COLLISION
     team = 0.0
-    if failed and fault <= EGO_PLANNER and fault > 0 and moving.avoidable[w]:
+    if failed and fault <= EGO_PLANNER and fault > 0 and judged.avoidable[w]:
         team = 1.0
-    elif not failed and outcome != RUNNING and moving.facts[w, NEAR_MISS] > 0.0:
+    elif not failed and outcome != RUNNING and judged.facts[w, NEAR_MISS] > 0.0:
         team = 0.5
     for c in range(k):
         i = c + 1
@@ -374,10 +370,10 @@ def _full_terms(
         terms = results.terms[w, c]
         terms[0] = shaping
         terms[1] = closed
-        headway = look_ahead(state, moving.present[w], rules.size, i)[3]
-        jerk = (state[i, ACCEL] - moving.last_accel[w, i]) / DT_S
-        yaw_rate = state[i, SPEED] * curvature_of(state[i, STEER], rules.size[i, 0])
-        terms[2] = naturalness(prior, state[i, ACCEL], jerk, yaw_rate, state[i, SPEED] - road.limit, headway)
+        headway = look_ahead(cars, state.present[w], rules.size, i)[3]
+        jerk = (cars[i, ACCEL] - judged.last_accel[w, i]) / DT_S
+        yaw_rate = cars[i, SPEED] * curvature_of(cars[i, STEER], rules.size[i, 0])
+        terms[2] = naturalness(prior, cars[i, ACCEL], jerk, yaw_rate, cars[i, SPEED] - road.limit, headway)
         if culpable[c]:
             terms[3] = -1.0
         if touched[i]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from giveway.core.kernels import njit
-from giveway.generate.environment.arrays import Naturalness
+from giveway.generate.objective.arrays import Naturalness
 
 LOWEST = -5.0
 VARIABLES = ("accel_mps2", "jerk_mps3", "yaw_rate_radps", "speed_over_limit_mps", "headway_s")

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.kernels import njit
-from giveway.generate.environment.arrays import LegacyWeights
+from giveway.generate.objective.weights import LegacyWeights
 
 FLAT_M2 = 1e-6
 """A hull with less area is taken as a line."""

@@ -1,4 +1,4 @@
-"""Covariance matrix adaptation: thousands of cheap evaluations instead of a few clever ones."""
+"""Covariance matrix adaptation (CMA-ES) for the Commotions model, with which the trust region is compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.errors import MissingDependencyError
 from giveway.predictors.commotions.fitting.search import Search
 
 FIRST_SPREAD = 0.2
@@ -21,10 +20,8 @@ class _Strategy:
     def __init__(
         self, start: FloatArray, spread: float, rng: np.random.Generator, population: int | None = None
     ) -> None:
-        try:
-            import cma
-        except ImportError as error:
-            raise MissingDependencyError("cma", extra="fit", purpose="fitting by CMA-ES") from error
+        import cma
+
         options: dict[str, Any] = {
             "bounds": [0.0, 1.0],
             "verbose": -9,

@@ -6,10 +6,11 @@ import math
 
 from giveway.core.arrays import AnyArray, BoolArray
 from giveway.core.kernels import njit
-from giveway.generate.environment.arrays import Moving, ObservationMode, Rules
-from giveway.generate.environment.lanes import wrapped
+from giveway.generate.objective.arrays import ObservationMode, Rules
 from giveway.roads.tables import RoadTables
-from giveway.sim.free_motion import ACCEL, HEADING, SPEED, STEER, X, Y
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, STEER, X, Y
+from giveway.sim.locate import wrapped
+from giveway.sim.state import State
 
 RELATIVE = int(ObservationMode.RELATIVE)
 OWN, PER_OTHER, ROAD = 5, 8, 3
@@ -28,8 +29,8 @@ def _clip(value: float, bound: float) -> float:
 
 
 @njit(nogil=True)
-def _relative(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, out: AnyArray) -> None:
-    own, lane = moving.state[w, i], moving.lane[w, i]
+def _relative(w: int, i: int, road: RoadTables, rules: Rules, state: State, out: AnyArray) -> None:
+    own, lane = state.car[w, i], state.lane[w, i]
     out[0] = _clip(lane[1] / road.half_width, 3.0)
     out[1] = lane[2]
     out[2] = own[SPEED] / SPEED_MPS
@@ -39,15 +40,15 @@ def _relative(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, ou
     cos, sin = math.cos(direction), math.sin(direction)
     speed_s, speed_d = own[SPEED] * math.cos(lane[2]), own[SPEED] * math.sin(lane[2])
     at = OWN
-    for j in range(moving.state.shape[1]):
+    for j in range(state.car.shape[1]):
         if j == i:
             continue
         seen = out[at : at + PER_OTHER]
         at += PER_OTHER
-        if not moving.present[w, j]:
+        if not state.present[w, j]:
             seen[:] = 0.0
             continue
-        other = moving.state[w, j]
+        other = state.car[w, j]
         dx, dy = other[X] - own[X], other[Y] - own[Y]
         along, across = dx * cos + dy * sin, dy * cos - dx * sin
         turn = wrapped(other[HEADING] - direction)
@@ -63,22 +64,22 @@ def _relative(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, ou
         seen[5] = _clip(gap / NEAR_M, 3.0)
         seen[6] = min(ttc, TTC_S) / TTC_S
         seen[7] = 1.0
-    row = road.first[moving.way[w, i]] + moving.row[w, i]
+    row = road.first[state.route[w, i]] + state.row[w, i]
     out[at] = 1.0 if road.left[row] >= 0 else 0.0
     out[at + 1] = 1.0 if road.right[row] >= 0 else 0.0
-    out[at + 2] = _clip((road.length[moving.way[w, i]] - lane[0]) / GOAL_M, 5.0)
+    out[at + 2] = _clip((road.length[state.route[w, i]] - lane[0]) / GOAL_M, 5.0)
 
 
 @njit(nogil=True)
-def _artefact(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, out: AnyArray) -> None:
+def _artefact(w: int, i: int, road: RoadTables, rules: Rules, state: State, out: AnyArray) -> None:
     """Own x, y in units of the road's extent, and velocity; the same of each team mate, then of the ego."""
     at = 0
     for turn in range(rules.cars + 1):
         j = i if turn == 0 else (turn if turn < i else turn + 1)
         if turn == rules.cars:
             j = 0
-        car = moving.state[w, j]
-        on = 1.0 if moving.present[w, j] else 0.0
+        car = state.car[w, j]
+        on = 1.0 if state.present[w, j] else 0.0
         out[at] = on * (car[X] - road.center[0] + 0.5 * road.extent[0]) / road.extent[0]
         out[at + 1] = on * (car[Y] - road.center[1] + 0.5 * road.extent[1]) / road.extent[1]
         out[at + 2] = on * car[SPEED] * math.cos(car[HEADING])
@@ -87,12 +88,12 @@ def _artefact(w: int, i: int, road: RoadTables, rules: Rules, moving: Moving, ou
 
 
 @njit(nogil=True)
-def observe(w: int, road: RoadTables, rules: Rules, moving: Moving, present: BoolArray, out: AnyArray) -> None:
+def observe(w: int, road: RoadTables, rules: Rules, state: State, present: BoolArray, out: AnyArray) -> None:
     """Write (k, o) what the learning cars of a world see; zeros for one that is gone."""
     for i in range(1, rules.cars + 1):
         if not present[i]:
             out[i - 1, :] = 0.0
         elif rules.observation == RELATIVE:
-            _relative(w, i, road, rules, moving, out[i - 1])
+            _relative(w, i, road, rules, state, out[i - 1])
         else:
-            _artefact(w, i, road, rules, moving, out[i - 1])
+            _artefact(w, i, road, rules, state, out[i - 1])

@@ -91,10 +91,10 @@ class TrafficEnv(ParallelEnv[str, Seen, Any]):
 
     def state(self) -> Seen:
         """Everything that all cars see, in one row, for centralised critics."""
-        return self.worlds.moving.state[0].astype(np.float32).ravel()
+        return self.worlds.state.car[0].astype(np.float32).ravel()
 
     def render(self) -> None:
-        """Nothing: episodes are drawn from their tracks, see docs/generate/environment.md."""
+        """Nothing: episodes are drawn from their tracks, see docs/generate/objective.md."""
 
     def close(self) -> None:
         """End helper processes."""

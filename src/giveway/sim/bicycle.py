@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
-from giveway.sim.motion import MAX_STEER_RAD, WHEELBASE_SHARE
+from giveway.planning.limits import MotionBounds
 
 X, Y, HEADING, SPEED, STEER, ACCEL = range(6)
-"""Columns of the state of a free car: box center [m], heading [rad], speed of the center [m/s], front wheel angle
+"""Columns of the state of a car: box center [m], heading [rad], speed of the center [m/s], front wheel angle
 [rad], acceleration of the last step [m/s^2]."""
 
-FREE_STATE = 6
+CAR_STATE = 6
 
+WHEELBASE_SHARE = 0.6
+"""Wheelbase of a car as a share of its length."""
 
-class MotionBounds(NamedTuple):
-    """Hard bounds; a step that asks for more gets the nearest that is allowed.
-
-    Attributes:
-        max_accel_mps2: of speeding up.
-        max_brake_mps2: of braking, positive.
-        max_jerk_mps3: change of the acceleration per second.
-        max_lateral_mps2: speed squared times curvature.
-        max_curvature_pm: of the path of the center [1/m].
-        max_steer_rate_radps: of the front wheel.
-        max_speed_mps: no speeding up beyond.
-    """
-
-    max_accel_mps2: float = 3.0
-    max_brake_mps2: float = 6.0
-    max_jerk_mps3: float = 10.0
-    max_lateral_mps2: float = 4.9
-    max_curvature_pm: float = 0.2
-    max_steer_rate_radps: float = 0.4
-    max_speed_mps: float = 20.0
+MAX_STEER_RAD = 0.6
 
 
 @njit(cache=True, nogil=True, inline="always")

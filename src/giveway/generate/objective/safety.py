@@ -6,9 +6,9 @@ import math
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.kernels import njit
-from giveway.generate.environment.contact import boxes_touch
+from giveway.generate.objective.contact import boxes_touch
 from giveway.roads.tables import RoadTables
-from giveway.sim.free_motion import HEADING, SPEED, X, Y
+from giveway.sim.bicycle import HEADING, SPEED, X, Y
 
 RESPONSE_S, RESPONSE_ACCEL_MPS2, MIN_BRAKE_MPS2, MAX_BRAKE_MPS2 = 0.5, 3.0, 4.0, 8.0
 

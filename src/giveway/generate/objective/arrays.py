@@ -1,0 +1,194 @@
+"""Arrays of W worlds that judging reads and writes beside the simulator's, and the settings it is given.
+
+Cars of a world: row 0 the ego, rows 1 to k the learning cars, then m bystanders; n = 1 + k + m.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from giveway.generate.objective.weights import LegacyWeights, RewardWeights
+from giveway.sim.bicycle import MotionBounds
+
+DT_S = 0.1
+
+LOOK_BACK_S = 4.0
+"""How far back the careful driver takes over."""
+
+LOOK_BACK = round(LOOK_BACK_S / DT_S)
+HISTORY = LOOK_BACK + 1
+"""States kept per car; a ring."""
+
+PAST_X, PAST_Y, PAST_HEADING, PAST_SPEED, PAST_S, PAST_D, PAST_ON = range(7)
+"""Columns of the history."""
+
+
+class Fact(IntEnum):
+    """Columns of ``Judged.facts``, what an episode is reported by."""
+
+    MIN_TTC = 0
+    IMPACT_SPEED = 1
+    MIN_ESCAPE = 2
+    INFEASIBLE_STEPS = 3
+    OFF_ROAD_STEPS = 4
+    CULPABLE_STEPS = 5
+    CAR_STEPS = 6
+    CULPRIT = 7
+    NEAR_MISS = 8
+
+
+class ObservationMode(IntEnum):
+    """What a car sees."""
+
+    RELATIVE = 0
+    ARTEFACT = 1
+
+
+class RewardMode(IntEnum):
+    """Which reward is given."""
+
+    FULL = 0
+    LEGACY = 1
+
+
+class Naturalness(NamedTuple):
+    """Histogram prior of how people drive, for compiled code.
+
+    Attributes:
+        low: (5,) lower end of the bins of acceleration, jerk, yaw rate, speed over the limit, headway.
+        width: (5,) of a bin.
+        log_density: (5, B) per variable.
+        median: of the summed log-density over the recorded tracks.
+        typical_headway: (1,) log-density used where nobody is ahead: its median in the recordings.
+    """
+
+    low: FloatArray
+    width: FloatArray
+    log_density: FloatArray
+    median: float
+    typical_headway: float
+
+
+class Rules(NamedTuple):
+    """Everything that stays the same for all worlds.
+
+    Attributes:
+        cars: k.
+        traffic: m.
+        max_steps: of an episode.
+        observation: :class:`ObservationMode`.
+        reward: :class:`RewardMode`.
+        standstill_steps: the ego fails after standing so long with a free road ahead.
+        size: (n, 2) length and width [m].
+        bounds: of learning cars.
+        weights: of the full reward.
+        legacy: of the artefact's reward.
+    """
+
+    cars: int
+    traffic: int
+    max_steps: int
+    observation: int
+    reward: int
+    standstill_steps: int
+    size: FloatArray
+    bounds: MotionBounds
+    weights: RewardWeights
+    legacy: LegacyWeights
+
+
+class Judged(NamedTuple):
+    """What judging keeps from step to step.
+
+    Attributes:
+        before: (W, n, 7) boxes before the step.
+        speed_before: (W, n) [m/s].
+        last_accel: (W, n) acceleration one step before the last, for the jerk.
+        history: (W, n, 41, 7) ring of past states; entry ``tick % 41`` is the current one.
+        culpable: (W, n, n) for i < j: 0 safe, 1 i caused the unsafe gap, 2 j did.
+        inline: (W, n, n) for i < j: both were in line one step ago.
+        still: (W,) steps that the ego has stood with a free road ahead.
+        potential: (W,) of the state.
+        distance: (W, k) to the ego [m].
+        finding: (W,) 0, or the outcome code of what an outside planner did wrong.
+        outcome: (W,) codes.
+        fault: (W,) codes.
+        avoidable: (W,).
+        facts: (W, 9) columns of :class:`Fact`.
+    """
+
+    before: FloatArray
+    speed_before: FloatArray
+    last_accel: FloatArray
+    history: FloatArray
+    culpable: AnyArray
+    inline: BoolArray
+    still: IntArray
+    potential: FloatArray
+    distance: FloatArray
+    finding: IntArray
+    outcome: IntArray
+    fault: IntArray
+    avoidable: BoolArray
+    facts: FloatArray
+
+
+class Results(NamedTuple):
+    """What a step gives back.
+
+    Attributes:
+        observations: (W, k, o) float32.
+        rewards: (W, k).
+        terms: (W, k, 6).
+        terminated: (W, k).
+        truncated: (W,).
+        escape: (W,).
+        active: (W, k).
+    """
+
+    observations: AnyArray
+    rewards: FloatArray
+    terms: FloatArray
+    terminated: BoolArray
+    truncated: BoolArray
+    escape: FloatArray
+    active: BoolArray
+
+
+def empty_judged(worlds: int, rules: Rules) -> Judged:
+    """Arrays for worlds that have not begun."""
+    k, n = rules.cars, 1 + rules.cars + rules.traffic
+    return Judged(
+        before=np.zeros((worlds, n, 7)),
+        speed_before=np.zeros((worlds, n)),
+        last_accel=np.zeros((worlds, n)),
+        history=np.zeros((worlds, n, HISTORY, 7)),
+        culpable=np.zeros((worlds, n, n), dtype=np.int8),
+        inline=np.zeros((worlds, n, n), dtype=np.bool_),
+        still=np.zeros(worlds, dtype=np.int64),
+        potential=np.zeros(worlds),
+        distance=np.zeros((worlds, k)),
+        finding=np.zeros(worlds, dtype=np.int64),
+        outcome=np.ones(worlds, dtype=np.int64),
+        fault=np.zeros(worlds, dtype=np.int64),
+        avoidable=np.zeros(worlds, dtype=np.bool_),
+        facts=np.zeros((worlds, len(Fact))),
+    )
+
+
+def empty_results(worlds: int, rules: Rules, observation_size: int) -> Results:
+    """Arrays for the results of a step."""
+    k = rules.cars
+    return Results(
+        observations=np.zeros((worlds, k, observation_size), dtype=np.float32),
+        rewards=np.zeros((worlds, k)),
+        terms=np.zeros((worlds, k, 6)),
+        terminated=np.ones((worlds, k), dtype=np.bool_),
+        truncated=np.zeros(worlds, dtype=np.bool_),
+        escape=np.ones(worlds),
+        active=np.zeros((worlds, k), dtype=np.bool_),
+    )

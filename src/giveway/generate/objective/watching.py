@@ -1,0 +1,124 @@
+"""What judging does around a step of the simulator: begin, look before, judge after; compiled, for many worlds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from giveway.core import _box_kernels
+from giveway.core.arrays import BoolArray
+from giveway.core.kernels import njit
+from giveway.generate.objective import careful, contact, judging, legacy, natural, observing, safety
+from giveway.generate.objective.arrays import Fact, Judged, Naturalness, Results, Rules
+from giveway.generate.objective.contact import fill_box
+from giveway.generate.objective.judging import judge, potential_of, remember
+from giveway.generate.objective.observing import observe
+from giveway.generate.objective.safety import FAN_CHECKS, update_culpable
+from giveway.generate.protocol import Outcome
+from giveway.sim import bicycle, locate
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
+from giveway.sim.collisions import SHRINK_M
+from giveway.sim.compiling import compiled
+from giveway.sim.state import State, Static
+
+RUNNING = int(Outcome.RUNNING)
+MIN_TTC, IMPACT_SPEED, MIN_ESCAPE, CULPRIT = (
+    int(Fact.MIN_TTC),
+    int(Fact.IMPACT_SPEED),
+    int(Fact.MIN_ESCAPE),
+    int(Fact.CULPRIT),
+)
+
+
+@njit(cache=True, nogil=True)
+def _begin_world(w: int, rules: Rules, state: State, judged: Judged) -> None:
+    n = state.car.shape[1]
+    for i in range(n):
+        judged.last_accel[w, i] = 0.0
+        for j in range(n):
+            judged.inline[w, i, j] = False
+    for c in range(rules.cars):
+        car, ego = state.car[w, c + 1], state.car[w, 0]
+        judged.distance[w, c] = math.hypot(car[X] - ego[X], car[Y] - ego[Y])
+    judged.still[w] = 0
+    judged.finding[w] = 0
+    judged.outcome[w] = RUNNING
+    judged.fault[w] = 0
+    judged.avoidable[w] = False
+    judged.facts[w, :] = 0.0
+    judged.facts[w, MIN_TTC] = math.inf
+    judged.facts[w, IMPACT_SPEED] = math.nan
+    judged.facts[w, MIN_ESCAPE] = 1.0
+    judged.facts[w, CULPRIT] = -1.0
+    judged.potential[w] = potential_of(judged.distance[w], state.present[w])
+    update_culpable(state.car[w], state.lane[w], state.present[w], rules.size, judged.culpable[w], judged.inline[w])
+    for i in range(n):
+        for j in range(n):
+            judged.culpable[w, i, j] = 0
+    remember(w, state, judged)
+
+
+@compiled(_box_kernels, locate, safety, judging, observing)
+def begin_judging(
+    static: Static, rules: Rules, state: State, judged: Judged, results: Results, worlds: BoolArray
+) -> None:
+    """Begin the marked worlds, whose cars the simulator has placed, and let learning cars look around."""
+    for w in range(worlds.size):
+        if worlds[w]:
+            _begin_world(w, rules, state, judged)
+            results.terminated[w, :] = False
+            results.truncated[w] = False
+            observe(w, static.road, rules, state, state.present[w], results.observations[w])
+
+
+@compiled(_box_kernels, contact)
+def look_before(rules: Rules, state: State, judged: Judged, results: Results, first: int, last: int) -> None:
+    """Keep what judging compares the step with; worlds that are over give no reward."""
+    n = state.car.shape[1]
+    for w in range(first, last):
+        results.rewards[w, :] = 0.0
+        results.terms[w] = 0.0
+        for c in range(rules.cars):
+            results.active[w, c] = judged.outcome[w] == RUNNING and state.present[w, c + 1]
+        if judged.outcome[w] != RUNNING:
+            continue
+        for i in range(n):
+            car = state.car[w, i]
+            fill_box(
+                car[X],
+                car[Y],
+                car[HEADING],
+                rules.size[i, 0] - SHRINK_M,
+                rules.size[i, 1] - SHRINK_M,
+                judged.before[w, i],
+            )
+            judged.speed_before[w, i] = car[SPEED]
+            judged.last_accel[w, i] = car[ACCEL]
+
+
+@compiled(_box_kernels, bicycle, locate, contact, careful, safety, natural, legacy, judging, observing)
+def judge_step(
+    static: Static,
+    rules: Rules,
+    prior: Naturalness,
+    state: State,
+    judged: Judged,
+    results: Results,
+    first: int,
+    last: int,
+) -> None:
+    """Judge worlds ``first <= w < last`` that are running; one that ends is not moved any more."""
+    n = state.car.shape[1]
+    after = np.empty((n, 7))
+    boxes = np.empty((FAN_CHECKS, n, 7))
+    for w in range(first, last):
+        if judged.outcome[w] != RUNNING:
+            continue
+        for i in range(n):
+            car, length, width = state.car[w, i], rules.size[i, 0] - SHRINK_M, rules.size[i, 1] - SHRINK_M
+            fill_box(car[X], car[Y], car[HEADING], length, width, after[i])
+        judge(w, static.road, rules, prior, state, judged, results, after, boxes)
+        observe(w, static.road, rules, state, state.present[w], results.observations[w])
+        if judged.outcome[w] != RUNNING:
+            static.num_ticks[w] = state.tick[w]

@@ -1,0 +1,40 @@
+"""Drivers that the compiled step knows by a code; it decides for them, or is told what they do."""
+
+from __future__ import annotations
+
+from giveway.sim.drivers.base import Driver
+from giveway.sim.state import DriverCode
+
+
+class Replay(Driver, name="replay", title="recorded", needs=("recording",)):
+    """Moves as recorded, whatever happens around it."""
+
+    code = DriverCode.REPLAY
+
+
+class Idm(Driver, name="idm", title="IDM"):
+    """Follows the car ahead on its route."""
+
+    code = DriverCode.IDM
+
+
+class Planned(Driver, name="planner", title="sampled speed profiles", needs=("route", "forecast")):
+    """The compiled speed lattice of the default planner."""
+
+    code = DriverCode.PLANNER
+
+
+class ConstantSpeed(Driver, name="constant_speed", title="constant speed"):
+    """Drives on as fast as it is."""
+
+    code = DriverCode.CONSTANT_SPEED
+
+
+class Actions(Driver, name="actions", title="actions", needs=("actions",)):
+    """Pedal and wheel, side speed or manoeuvres from outside; :mod:`giveway.sim.drivers.actions`."""
+
+    code = DriverCode.ACTIONS
+
+
+class External(Driver, name="external", title="planner of one's own", needs=("route", "forecast")):
+    """A planner that is not compiled; :mod:`giveway.sim.drivers.external`."""
