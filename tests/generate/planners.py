@@ -50,6 +50,22 @@ class Nan(Careless):
         return Plan(s_m=np.full(50, np.nan), speed_mps=1.0)
 
 
+class Jumps(Careless):
+    """Is 30 m further in every tick, at the speed that it had."""
+
+    def plan(self, situation: Situation) -> Plan:
+        plan = ConstantSpeedPlanner().plan(situation)
+        return Plan(s_m=plan.s_m + 30.0, speed_mps=plan.speed_mps)
+
+
+class Creeps(Careless):
+    """Is 2 m further in every tick than its speed allows, which 100 m/s would be enough for."""
+
+    def plan(self, situation: Situation) -> Plan:
+        plan = ConstantSpeedPlanner().plan(situation)
+        return Plan(s_m=plan.s_m + 2.0, speed_mps=plan.speed_mps)
+
+
 class Dies(Careless):
     def plan(self, situation: Situation) -> Plan:
         raise SystemExit(3)

@@ -151,6 +151,7 @@ def test_leaving_the_road_ends_only_that_cars_episode():
         ("Hangs", Outcome.PLANNER_HUNG),
         ("Nan", Outcome.PLANNER_INVALID),
         ("Jumps", Outcome.PLANNER_INVALID),
+        ("Creeps", Outcome.PLANNER_INVALID),
         ("Dies", Outcome.PLANNER_RAISED),
     ],
 )

@@ -39,7 +39,7 @@ def test_a_planner_that_goes_back_is_caught():
         def plan(self, situation):
             return replace(super().plan(situation), s_m=np.linspace(situation.s_m, situation.s_m - 5.0, 50))
 
-    with pytest.raises(PredictionError, match="go back"):
+    with pytest.raises(PredictionError, match="drives backwards"):
         check_planner(Back())
 
 
