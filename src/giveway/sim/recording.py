@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,28 +16,10 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.drivers.base import Batch
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
-from giveway.sim.state import PAST, DriverCode, State
-
-
-class Driven(Protocol):
-    """Worlds that were driven.
-
-    Attributes:
-        cases: (C,) what was driven in each.
-        state: with the whole log.
-        batch: with the events that drivers noted.
-    """
-
-    @property
-    def cases(self) -> Sequence[PreparedCase]: ...  # noqa: D102
-    @property
-    def state(self) -> State: ...  # noqa: D102
-    @property
-    def batch(self) -> Batch: ...  # noqa: D102
+from giveway.sim.state import PAST, DriverCode
 
 
 class PredictionLog:
@@ -124,15 +106,21 @@ def drive_logs(
     ]
 
 
+def driven_tracks(simulation: Simulation, c: int) -> Tracks:
+    """What has happened in one world of a batch so far."""
+    prepared, state = simulation.cases[c], simulation.state
+    agents, shown = len(prepared.ids), slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+
+
 def drive_log(
-    simulation: Driven, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
+    simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
 ) -> DriveLog:
     """The log of one world of a batch."""
     prepared = simulation.cases[c]
-    case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
+    case, ticks = prepared.case, prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
-    state = simulation.state
-    tracks = _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+    tracks = driven_tracks(simulation, c)
     recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
@@ -214,7 +202,7 @@ def _plans(path: CarPath | None, plans: FloatArray) -> FloatArray:
     return np.where(np.isnan(s)[..., None], np.nan, xy)
 
 
-def _life_events(simulation: Driven, c: int, tracks: Tracks) -> list[LogEvent]:
+def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEvent]:
     prepared = simulation.cases[c]
     events: list[LogEvent] = []
     for i, name in enumerate(prepared.ids.tolist()):
