@@ -235,6 +235,7 @@ class Simulation:
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
+            thoughts=[[] for _ in self.cases],
         )
 
     def _outside_drivers(self, given: Mapping[str, Driver]) -> Iterator[tuple[Driver, BoolArray]]:

@@ -1,12 +1,14 @@
 """Cars of a case driven by minds."""
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from giveway.core.case import Role
 from giveway.core.tracks import AgentKind
+from giveway.drive.replay import drive_document
 from giveway.predictors.commotions.agent import theta_table
 from giveway.predictors.commotions.config import Configuration
 from giveway.predictors.commotions.population import Population
@@ -14,7 +16,9 @@ from giveway.sim.drivers import cognitive_crossing
 from giveway.sim.drivers.cognitive import Cognitive
 from giveway.sim.drivers.cognitive_control import BARE, MIND, Rules
 from giveway.sim.drivers.cognitive_crossing import cross
+from giveway.sim.log_files import read_log, write_log
 from giveway.sim.prepare import prepare
+from giveway.sim.recording import PredictionLog, drive_log
 from giveway.sim.simulation import Simulation
 from giveway.sim.state import PAST
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
@@ -180,3 +184,42 @@ def test_a_car_without_conflicts_drives_at_its_free_speed(world):
     here = np.isfinite(speed)
     assert speed[here].max() == pytest.approx(9.0, abs=0.4)
     assert (np.diff(speed[here]) > -1e-9).all()
+
+
+def test_what_minds_thought_is_kept_with_the_log(world, tmp_path):
+    simulation = drive([minds_case()], Cognitive(population(world.FITTED)), seed=2)
+    log = drive_log(simulation, 0, PredictionLog(), None, {"seed": 2})
+    minds = log.minds
+    assert minds is not None
+    assert (minds.tick % 2 == 0).all()
+    thinks = minds.partner >= 0
+    assert 10 < thinks.sum() < len(thinks)
+    np.testing.assert_array_equal(np.isfinite(minds.threshold), thinks)
+    ids = log.tracks.ids.tolist()
+    first = int(np.flatnonzero(thinks & (minds.agent == ids.index("ego")))[0])
+    assert ids[minds.partner[first]] == "other"
+    np.testing.assert_allclose(minds.area[first], [1000 - 0.9, 1000, 1000 + 0.9, 1000], atol=0.05)
+    low, high = minds.ghost[first, 2:4], minds.ghost[first, 4:6]
+    assert np.hypot(*(high - low)) == pytest.approx(2 * minds.deviation[first, 0], rel=0.05)
+    assert abs(minds.ghost[first, 0] - 1000) < 0.01  # on the route of the other, which comes from the south
+    np.testing.assert_allclose(minds.advantage[thinks][:, 2], 0.0)
+    applied = np.diff(log.tracks.speed[ids.index("ego"), minds.tick[first] : minds.tick[first] + 3])
+    np.testing.assert_allclose(applied, 0.1 * minds.accel[first], atol=1e-9)
+    write_log(tmp_path / "log", log)
+    again = read_log(tmp_path / "log")
+    for field in fields(minds):
+        np.testing.assert_array_equal(getattr(again.minds, field.name), getattr(minds, field.name))
+    assert drive_log(drive([minds_case()], Cognitive(population(world.FITTED), keeps_thoughts=False), seed=2),
+                     0, PredictionLog(), None, {"seed": 2}).digest == log.digest  # fmt: skip
+
+
+def test_a_replay_tells_what_a_mind_expects(world):
+    log = drive_log(drive([minds_case()], Cognitive(population(world.FITTED)), seed=2), 0, PredictionLog(), None, {})
+    shown = drive_document(log, None)["minds"]
+    assert {row["agent"] for row in shown} >= {"ego", "other"}
+    row = next(row for row in shown if row["agent"] == "ego")
+    assert row["partner"] == "other"
+    assert len(row["p"]) == len(row["advantage"]) == len(row["actions"]) == 5
+    assert re.fullmatch(
+        r"ego (expects other to go (first|second) \(\d\.\d\d\)|sees other unable.*); .+", row["sentence"]
+    )

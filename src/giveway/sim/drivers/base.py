@@ -12,7 +12,7 @@ import numpy as np
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.lanes import LaneMap
-from giveway.core.log import LogEvent
+from giveway.core.log import LogEvent, LoggedMinds
 from giveway.planning.profiles import DT_S, PLAN_STEPS
 from giveway.roads.routes import CarPath
 from giveway.sim.state import LANE_S, Decision, Decisions, DriverCode, State, Static
@@ -56,6 +56,7 @@ class Batch:
         seed: root of all random streams.
         roll_out: number of the roll-out of the same episodes.
         events: per world, what a log should tell; drivers append.
+        thoughts: per world, what minds thought; drivers append.
     """
 
     static: Static
@@ -69,6 +70,7 @@ class Batch:
     seed: int = 0
     roll_out: int = 0
     events: Sequence[list[LogEvent]] = ()
+    thoughts: Sequence[list[LoggedMinds]] = ()
 
     @property
     def running(self) -> BoolArray:

@@ -23,6 +23,7 @@ from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.drivers.cognitive_attention import Snapshot
 from giveway.sim.drivers.cognitive_conflicts import WorldConflicts, conflicts_of_world, join_conflicts
 from giveway.sim.drivers.cognitive_control import DECISION_S, Ahead, Rules
+from giveway.sim.drivers.cognitive_log import MOST_CASES, thoughts_of
 from giveway.sim.drivers.cognitive_minds import Cognition, free_road, new_cognition
 from giveway.sim.drivers.cognitive_motion import look_ahead, write_plans
 from giveway.sim.state import LANE_S, PAST, DriverCode
@@ -71,15 +72,22 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
         drivers: a file of drivers or its content; the one that is shipped if not given.
         rules: how minds drive; their bounds come from the file if not given.
         threads: that share the thinking.
+        keeps_thoughts: whether logs tell what minds thought; None: in batches of at most 50 cases.
     """
 
     def __init__(
-        self, drivers: Path | Population = DEFAULT_FILE, *, rules: Rules | None = None, threads: int = 1
+        self,
+        drivers: Path | Population = DEFAULT_FILE,
+        *,
+        rules: Rules | None = None,
+        threads: int = 1,
+        keeps_thoughts: bool | None = None,
     ) -> None:
         self.population = drivers if isinstance(drivers, Population) else read_population(drivers)
         low, high = self.population.bounds_mps2
         self.rules = rules or Rules(low_mps2=low, high_mps2=high)
         self.threads = threads
+        self.keeps_thoughts = keeps_thoughts
 
     def reset(self, batch: Batch, mine: BoolArray, worlds: BoolArray, own: Heads | None) -> Heads:
         """Minds of all cars ``mine``; those of worlds that go on keep what they know."""
@@ -131,10 +139,18 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
             own.cognition.decide(snapshot(batch, own), own.ahead, tick // 2, active, threads=self.threads)
             own.speed[active] = state.car[..., SPEED][world, car][active]
             own.decided[active] = True
+            self._note(batch, own, active)
         late = here & ~own.decided  # appeared at an odd tick
         own.speed[late] = state.car[..., SPEED][world, car][late]
         accel = np.where(own.decided, own.cognition.control.accel, 0.0)
         write_plans(state, batch.decisions, world, car, here, tick % 2 == 1, own.speed, accel, own.ahead.free_speed)
+
+    def _note(self, batch: Batch, own: Heads, active: BoolArray) -> None:
+        """Keep what was thought."""
+        wanted = len(batch.episodes) <= MOST_CASES if self.keeps_thoughts is None else self.keeps_thoughts
+        if wanted and batch.thoughts:
+            for w in np.unique(own.world[active]).tolist():
+                batch.thoughts[w].append(thoughts_of(batch, own, np.flatnonzero(active & (own.world == w))))
 
     def _theta(self, batch: Batch, w: int, i: int) -> int:
         return self.population.draw(batch.seed, batch.episodes[w], batch.roll_out, str(batch.ids[w, i]))
