@@ -268,9 +268,11 @@ class Simulation:
             ids=self._names[1],
             kinds=kinds,
             paths=[case.paths for case in self.cases],
+            roads=[case.road for case in self.cases],
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
+            thoughts=[[] for _ in self.cases],
         )
 
     def _numbers(self) -> list[int]:
