@@ -11,7 +11,7 @@ import pytest
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.generate.episodes import drive_episodes, no_attack, random_policy, replayed
 from giveway.generate.protocol import Fault, Outcome, Scenes, VectorWorlds
-from giveway.generate.worlds import Worlds, WorldSettings, make_worlds
+from giveway.generate.worlds import Worlds, WorldSettings, make_worlds, traffic_env
 from giveway.roads.library import ROADS, make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
@@ -68,15 +68,13 @@ def test_threads_do_not_change_a_number():
 
 
 def test_pettingzoo_finds_nothing_to_complain_about():
-    from giveway.generate.parallel import TrafficEnv
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the checks import deprecated games of their own
         from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-        parallel_api_test(TrafficEnv(WorldSettings(steps=30)), num_cycles=200)
-        parallel_api_test(TrafficEnv(WorldSettings(steps=30, cars=1, actions="maneuvers")), num_cycles=100)
-        parallel_seed_test(lambda: TrafficEnv(WorldSettings(steps=30)), num_cycles=60)
+        parallel_api_test(traffic_env(WorldSettings(steps=30)), num_cycles=200)
+        parallel_api_test(traffic_env(WorldSettings(steps=30, cars=1, actions="maneuvers")), num_cycles=100)
+        parallel_seed_test(lambda: traffic_env(WorldSettings(steps=30)), num_cycles=60)
 
 
 def test_observation_sizes_follow_the_design():

@@ -15,6 +15,7 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.case import Case, Role, case_dict
 from giveway.core.displays import shown
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 
@@ -31,9 +32,35 @@ class Region(StrEnum):
     RIGHT = "right"
 
 
+class Grade(StrEnum):
+    """What a contact, or another failure, says about the ego; see :mod:`giveway.sim.responsibility`."""
+
+    NONE = ""
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+    NEAR_MISS = "near miss"
+
+    @property
+    def meaning(self) -> str:
+        """In words."""
+        return GRADE_MEANINGS[self]
+
+
+GRADE_MEANINGS = {
+    Grade.NONE: "not graded",
+    Grade.A: "at fault",
+    Grade.B: "obliged",
+    Grade.C: "avoidable",
+    Grade.D: "not the ego's",
+    Grade.NEAR_MISS: "near miss",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """One contact episode of two agents.
+    """One contact episode of two agents, with what the law says about it.
 
     Attributes:
         first: id of one agent; of the ego if it is involved.
@@ -44,11 +71,15 @@ class Collision:
         relative_speed_mps: norm of the difference of the velocities at the first tick.
         first_region: where ``first`` was hit.
         second_region: where ``second`` was hit.
-        first_at_fault: whether ``first`` is to blame.
-        second_at_fault: whether ``second`` is to blame.
-        reason: why, in words.
         at_spawn: the contact began with the first tick of one of them: nobody's fault, counted apart.
         vulnerable: a pedestrian or cyclist is involved: counted apart as well.
+        violators: ids of those who are responsible; empty before somebody has judged.
+        grade: for the ego; NONE without it, and in logs of earlier releases.
+        by_default: neither violated its proper response; the law names the nearer cause.
+        obliged: the ego had to cope with this cut-in by UN R157; None where that does not apply.
+        avoidable: a careful driver in the ego's place would have avoided it; None without the ego.
+        conflict: ``lateral``, ``longitudinal`` or ``junction``; empty if nobody has judged.
+        sentence: the verdict in words.
     """
 
     first: str
@@ -59,11 +90,25 @@ class Collision:
     relative_speed_mps: float
     first_region: Region
     second_region: Region
-    first_at_fault: bool
-    second_at_fault: bool
-    reason: str
     at_spawn: bool
     vulnerable: bool
+    violators: tuple[str, ...] = ()
+    grade: Grade = Grade.NONE
+    by_default: bool = False
+    obliged: bool | None = None
+    avoidable: bool | None = None
+    conflict: str = ""
+    sentence: str = ""
+
+    @property
+    def first_at_fault(self) -> bool:
+        """Whether ``first`` is responsible, perhaps with the other one."""
+        return self.first in self.violators
+
+    @property
+    def second_at_fault(self) -> bool:
+        """Whether ``second`` is responsible, perhaps with the other one."""
+        return self.second in self.violators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +182,7 @@ class DriveLog:
         failed: why the run did not finish; empty if it did.
         origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
         recorded_origins: (A,) the same of ``recorded``.
+        road: lane map of the site, where it was kept with the log; not part of what happened.
     """
 
     case: Case
@@ -160,6 +206,7 @@ class DriveLog:
     failed: str = ""
     origins: tuple[RowOrigin, ...] = ()
     recorded_origins: tuple[RowOrigin, ...] = ()
+    road: LaneMap | None = None
 
     def __repr__(self) -> str:
         seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0
@@ -178,6 +225,10 @@ class DriveLog:
     @property
     def digest(self) -> str:
         """SHA-256 over what happened; must not depend on batch size, workers or transport."""
+        return self.digest_with(None)
+
+    def digest_with(self, collisions: Any) -> str:
+        """The digest with contacts in the words of a file, which may be those of an earlier release; None for ours."""
         parts = hashlib.sha256()
         arrays = [
             self.tracks.xy,
@@ -194,6 +245,8 @@ class DriveLog:
             parts.update(str(array.shape).encode())
             parts.update(array.tobytes())
         facts = {name: value for name, value in self.facts().items() if name != "meta"}
+        if collisions is not None:
+            facts["collisions"] = collisions
         parts.update(json.dumps(facts, sort_keys=True).encode())
         return parts.hexdigest()
 

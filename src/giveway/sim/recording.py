@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,10 +16,28 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.collisions import find_collisions
+from giveway.sim.drivers.base import Batch
 from giveway.sim.prepare import PreparedCase
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
-from giveway.sim.state import PAST, DriverCode
+from giveway.sim.state import PAST, DriverCode, State
+
+
+class Driven(Protocol):
+    """Worlds that were driven.
+
+    Attributes:
+        cases: (C,) what was driven in each.
+        state: with the whole log.
+        batch: with the events that drivers noted.
+    """
+
+    @property
+    def cases(self) -> Sequence[PreparedCase]: ...  # noqa: D102
+    @property
+    def state(self) -> State: ...  # noqa: D102
+    @property
+    def batch(self) -> Batch: ...  # noqa: D102
 
 
 class PredictionLog:
@@ -101,14 +119,15 @@ def drive_logs(
         meta: seed, versions, planner and predictor.
     """
     return [
-        _drive_log(simulation, c, predictions, roads.get((prepared.case.dataset, prepared.case.site)), meta)
+        drive_log(simulation, c, predictions, roads.get((prepared.case.dataset, prepared.case.site)), meta)
         for c, prepared in enumerate(simulation.cases)
     ]
 
 
-def _drive_log(
-    simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
+def drive_log(
+    simulation: Driven, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
 ) -> DriveLog:
+    """The log of one world of a batch."""
     prepared = simulation.cases[c]
     case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
@@ -137,11 +156,9 @@ def _drive_log(
         recorded_ego_s=recorded_ego_s,
         expected_progress_m=expected,
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
-        plans=_plans(path, simulation.ego_plans[c, :ticks]),
+        plans=_plans(path, simulation.state.ego_plans[c, :ticks]),
         predictions=logged,
-        collisions=find_collisions(
-            tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
-        ),
+        collisions=judged_contacts(tracks, road, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
         outside_m=_outside(road, tracks, driven),
         recorded_outside_m=_outside(road, recorded, driven),
@@ -197,7 +214,7 @@ def _plans(path: CarPath | None, plans: FloatArray) -> FloatArray:
     return np.where(np.isnan(s)[..., None], np.nan, xy)
 
 
-def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEvent]:
+def _life_events(simulation: Driven, c: int, tracks: Tracks) -> list[LogEvent]:
     prepared = simulation.cases[c]
     events: list[LogEvent] = []
     for i, name in enumerate(prepared.ids.tolist()):

@@ -26,7 +26,7 @@ from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, Moti
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.conflicts import routes_and_conflicts
@@ -40,7 +40,6 @@ from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
 from giveway.sim.state import (
     PAST,
-    Decision,
     DriverCode,
     Forecast,
     Status,
@@ -89,7 +88,7 @@ class Simulation:
         self.idm = idm or IdmParameters()
         self.profiles = profiles or ProfileParameters()
         self.static, columns = pack(self.cases)
-        self.state = empty_state(self.static, columns)
+        self.state = empty_state(self.static, columns, plans=int(self.static.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
@@ -99,12 +98,13 @@ class Simulation:
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
         self._names = _names(self.cases, agents)
+        self._rows = np.arange(len(self.cases))
+        self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
         self._waiting_at = -1
         self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
-        ticks = int(self.static.num_ticks.max())
-        self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
-        """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
+        self.tick = 0
+        """Ticks since the start of the batch; worlds that are over stay where they are."""
         everyone = np.ones(len(self.cases), dtype=np.bool_)
         begin(self.static, self.state, everyone)
         self.batch = self._batch(roll_out)
@@ -112,17 +112,11 @@ class Simulation:
             (driver, mine, driver.reset(self.batch, mine, everyone, None))
             for driver, mine in self._outside_drivers(drivers or {})
         ]
-        rows = np.arange(len(self.cases))
-        self._outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
+        self._outside = self.static.driver[self._rows, self.static.ego] == DriverCode.EXTERNAL
         self._outside &= np.array([not case.driver_name[case.ego] for case in self.cases], dtype=np.bool_)
         hosted = planner is not None and bool(self._outside.any())
         self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
         """Planners in Python, and what they did wrong."""
-
-    @property
-    def tick(self) -> int:
-        """Ticks since the start of the batch; worlds that are over stay where they are."""
-        return int(self.state.tick.max())
 
     @property
     def done(self) -> bool:
@@ -134,11 +128,23 @@ class Simulation:
         if self._waiting_at == self.tick:
             return self._waiting
         column = PAST + self.tick
-        ego_here = self.state.on[np.arange(len(self.cases)), self.static.ego, column]
-        running = (self.static.num_ticks > self.tick) & ego_here
-        case, agent = np.nonzero(self._predicted & self.state.on[:, :, column] & running[:, None])
-        self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
+        here = self.state.on[:, :, column]
+        running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
+        self._waiting_at, self._waiting = self.tick, np.nonzero(self._predicted & here & running[:, None])
         return self._waiting
+
+    def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
+        """Sizes, roads and names of cars; made anew only where other cars are asked for than before."""
+        before = self._asked
+        if before is None or not (np.array_equal(before[0], case) and np.array_equal(before[1], agent)):
+            facts = {
+                "size": self.static.size[case, agent],
+                "road": tuple(self._names[2][case]),
+                "case_ids": tuple(self._names[0][case]),
+                "car_ids": tuple(self._names[1][case, agent]),
+            }
+            self._asked = before = case, agent, facts
+        return before[2]
 
     def requests(self, reads: Collection[str] = ()) -> MotionInputs:
         """What must be predicted from the current state.
@@ -152,12 +158,9 @@ class Simulation:
         with_others = "others" in reads or "distances" in reads
         return MotionInputs(
             history=self._history(case, agent),
-            size=self.static.size[case, agent],
+            **self._identity(case, agent),
             **self._others(case, agent, filled=with_others),
-            road=tuple(self._names[2][case]),
             origin_m=ORIGIN_M,
-            case_ids=tuple(self._names[0][case]),
-            car_ids=tuple(self._names[1][case, agent]),
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
             future=self._future(case, agent) if "future" in reads else None,
@@ -190,7 +193,7 @@ class Simulation:
         self._plan_outside(forecast)
         self._ask_drivers()
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
-        self._keep_plans()
+        self.tick = int(self.state.tick.max())
         return accepted
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
@@ -271,24 +274,11 @@ class Simulation:
         """Let planners decide for every ego that is driven from outside; the case of one that fails ends here."""
         if self.egos is None:
             return
-        here = self.state.status[np.arange(len(self.cases)), self.static.ego] == Status.PRESENT
+        here = self.state.status[self._rows, self.static.ego] == Status.PRESENT
         running = self._outside & here & (self.static.num_ticks > self.state.tick)
         self.egos.decide(np.flatnonzero(running).tolist(), forecast)
         failed = list(self.egos.findings)
         self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
-
-    def _keep_plans(self) -> None:
-        """Keep what the egos planned in the step that was just made."""
-        made = self.tick - 1
-        half = 1 - made % 2
-        rows = np.arange(len(self.cases))
-        driver = self.static.driver[rows, self.static.ego]
-        here = self.state.status[rows, self.static.ego] == Status.PRESENT
-        free = self.decisions.kind[rows, self.static.ego] == Decision.FREE
-        free &= driver == DriverCode.EXTERNAL
-        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & ~free & here
-        planned &= self.static.num_ticks > made
-        self.ego_plans[planned, made] = self.state.plan_s[half, rows, self.static.ego][planned]
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
