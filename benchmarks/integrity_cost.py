@@ -29,6 +29,7 @@ from giveway.data.stored import STORED
 from giveway.experiments import SerialExecutor, Store, run
 from giveway.gaps.experiment import GAPS
 from giveway.gaps.presets import preset
+from giveway.roads.json_maps import read_map
 from giveway.synth.protocol import synthesize
 
 DIGESTING = {
@@ -79,7 +80,7 @@ def plain_document(path: Path, **_: Any) -> Sealed:
 
 def open_all(store: Path) -> int:
     """Every scene of every recording."""
-    getattr(store_module, "_read_road").cache_clear()  # noqa: B009
+    read_map.cache_clear()
     return sum(1 for recording in STORED.recordings(store) for _ in STORED.scenes(recording))
 
 

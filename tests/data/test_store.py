@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from giveway.core.errors import DatasetLayoutError, StoreError
 from giveway.core.lanes import Lane, LaneMap, Line
 from giveway.core.scene import Provenance, Scene
+from giveway.core.tagged_json import from_plain, to_plain
 from giveway.core.tracks import Tracks
 from giveway.data import DATASETS
 from giveway.data import store as store_module
 from giveway.data.convert import convert
-from giveway.data.plain import from_plain, to_plain
 from giveway.data.store import open_store, read_recording, recording_folder, write_recording
 from giveway.synth.protocol import synthesize
 

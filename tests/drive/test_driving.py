@@ -23,7 +23,7 @@ from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
 from giveway.planning.protocol import Plan
 from giveway.predictors import make_predictor
 from giveway.predictors.protocol import PredictorInfo
-from giveway.sim.collisions import find_collisions
+from giveway.sim.contacts import find_contacts
 from giveway.testing.drive_scenes import crossing_case, crossing_scene
 from giveway.testing.planners import situations
 
@@ -48,7 +48,7 @@ def test_the_bundled_set_has_48_cases_of_six_seconds_over_three_roads(bundled):
     assert {case.num_ticks for case in cases} == {60}
     assert {case.site for case in cases} == {"GW_Merge", "GW_Roundabout", "GW_Junction"}
     assert all(case.right_of_way for case in cases)
-    assert not any(find_collisions(source.scene_of(case).tracks) for case in cases)
+    assert not any(find_contacts(source.scene_of(case).tracks) for case in cases)
 
 
 def test_the_bundled_set_is_the_same_every_time(bundled):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,19 @@ import pytest
 
 import giveway as gw
 from giveway.cli.main import run as command
-from giveway.core.errors import StoreError, UsageError
+from giveway.core.errors import FileFormatError, StoreError, UsageError
 from giveway.drive.experiment import DRIVE, RECORDED
+from giveway.drive.roads import road_of
 from giveway.drive.run import drive_all
 from giveway.drive.spec import DriveSpec, planned
 from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, Store, compute, run
 from giveway.experiments.engine import Executor
+from giveway.experiments.index import verify
 from giveway.metrics import metrics_of
 from giveway.predictors import make_predictor
 from giveway.predictors.protocol import PredictorInfo
 from giveway.sim.log_files import read_log
+from giveway.study.sources import find_sources
 
 SPEC = DriveSpec(predictors=("constant_velocity", "echo"), max_cases=4, threads=2)
 
@@ -27,7 +31,7 @@ SPEC = DriveSpec(predictors=("constant_velocity", "echo"), max_cases=4, threads=
 def content(root: Path) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
-        for folder in ("cells", "attachments")
+        for folder in ("cells", "attachments", "shared")
         for path in sorted((root / folder).rglob("*"))
         if path.is_file()
     }
@@ -63,13 +67,38 @@ def test_the_log_of_a_cell_is_read_from_its_attachments(driven: Path) -> None:
     assert not (driven / "drive.json").exists()
 
 
+def test_a_store_keeps_each_map_once_and_logs_find_it_without_recordings(driven: Path, tmp_path: Path) -> None:
+    store = Store(driven)
+    cells = cells_of(SPEC, store)[0]
+    sites = {cell.params["site"] for cell in cells}
+    assert len(list((driven / "shared").rglob("*.json"))) == len(sites)
+    for cell in cells:
+        log = read_log(store.attachments(cell.key))
+        assert log.road is not None and log.road.lanes.keys() == road_of(log.case, None).lanes.keys()
+    scene = next(scene for source in find_sources(driven) for read in source.readers for scene in read())
+    assert scene.road is not None, "clips of a study have the map as well"
+    assert gw.Results.open(driven).log(first=True).road is not None
+    alone = tmp_path / "alone"
+    shutil.copytree(store.attachments(cells[0].key), alone)
+    assert read_log(alone).road is None
+    assert verify(store) == ()
+    copy = tmp_path / "copy"
+    shutil.copytree(driven, copy)
+    altered = next((copy / "shared").rglob("*.json"))
+    altered.write_bytes(altered.read_bytes()[:-1] + b" ")
+    named = [cell for cell in cells if altered.stem in Store(copy).read_record(cell.key)["shared"]]
+    with pytest.raises(FileFormatError, match="is not what was written"):
+        read_log(Store(copy).attachments(named[0].key))
+    assert {damaged.key for damaged in verify(Store(copy))} == {cell.key for cell in named}
+
+
 def test_cells_one_by_one_are_the_bytes_of_a_batch(driven: Path, tmp_path: Path) -> None:
     store = Store(tmp_path / "R", create=True)
     cells, machine = cells_of(SPEC, store)
     for cell in cells:
         compute([cell], experiment="drive", store=store, engine=SerialExecutor(), machine={**machine, "threads": 1})
     assert content(tmp_path / "R") == content(driven)
-    assert len(content(driven)) == 12 + 8 * 3 + 4 * 2
+    assert len(content(driven)) == 12 + 8 * 3 + 4 * 2 + 1, "records, logs of predictors, recorded logs, one map"
 
 
 def test_two_processes_write_the_bytes_of_one(driven: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -270,3 +271,19 @@ def test_workers_of_a_cluster_put_results_into_the_object_store(
     assert summary.ok, summary.failures
     compute(cells(10), experiment=DRAW, store=tmp_path / "S", engine=SerialExecutor())
     assert contents(Mirror(f"{bucket}/R").pull().root) == contents(tmp_path / "S")
+
+
+def test_drives_are_kept_with_their_logs_and_maps(bucket: str, tmp_path: Path) -> None:
+    import giveway as gw
+
+    asked = {"predictors": ["constant_velocity"], "max_cases": 2}
+    there = gw.run_drive(out=f"{bucket}/D", **asked)
+    here = gw.run_drive(out=tmp_path / "D", **asked)
+    assert there.frame().equals(here.frame())
+    shutil.rmtree(tmp_path / "cache")  # as another machine
+    found = gw.Results.open(f"{bucket}/D", kind="drive").log(case="merge-00", predictor="constant_velocity")
+    expected = here.log(case="merge-00", predictor="constant_velocity")
+    assert found.digest == expected.digest
+    assert found.road is not None and found.road.lanes.keys() == expected.road.lanes.keys()
+    again = gw.run_drive(out=f"{bucket}/D", **asked)
+    assert again.runs[-1]["counts"]["done"] == 0

@@ -15,10 +15,10 @@ from giveway.core.case import Car, Case, Conflict, Role, Start
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
 from giveway.data.convert import convert
-from giveway.data.store import _read_road
 from giveway.experiments.cluster import read_cluster
 from giveway.experiments.specs import values_of
 from giveway.gaps.spec import RunSpec, spec_from
+from giveway.roads.json_maps import read_map
 from giveway.roads.lanelet2 import read_lanelet2
 from giveway.sim.case_files import read_cases, write_cases
 from giveway.study.design import read_design
@@ -201,7 +201,7 @@ def _store(folder: Path) -> Subject:
     targets = dict(subject.targets) | {root / "store.json": DOCUMENT, road: DOCUMENT}
 
     def read() -> Meaning:
-        _read_road.cache_clear()  # as a new process would
+        read_map.cache_clear()  # as a new process would
         return subject.read()
 
     return Subject(name="store", root=root, targets=targets, read=read, remarks=subject.remarks)

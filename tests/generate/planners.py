@@ -91,10 +91,3 @@ class ChangesLane(Careless):
             assert self.target in self.routes
         plan = ConstantSpeedPlanner().plan(situation)
         return Plan(s_m=plan.s_m, speed_mps=plan.speed_mps, route=self.target)
-
-
-class Jumps(Careless):
-    """Thirty meters per tick."""
-
-    def plan(self, situation: Situation) -> Plan:
-        return Plan(s_m=situation.s_m + 30.0 * np.arange(1, 51), speed_mps=situation.speed_mps)

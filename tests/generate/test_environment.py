@@ -11,12 +11,11 @@ import pytest
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.generate.episodes import drive_episodes, no_attack, random_policy, replayed
 from giveway.generate.protocol import Fault, Outcome, Scenes, VectorWorlds
-from giveway.generate.worlds import Worlds, WorldSettings, make_worlds
+from giveway.generate.worlds import Worlds, WorldSettings, make_worlds, traffic_env
 from giveway.roads.library import ROADS, make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.roundabout import roundabout
 from giveway.testing.generated_worlds import check_worlds
 
 EGO_LANE = 1
@@ -69,15 +68,13 @@ def test_threads_do_not_change_a_number():
 
 
 def test_pettingzoo_finds_nothing_to_complain_about():
-    from giveway.generate.parallel import TrafficEnv
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the checks import deprecated games of their own
         from pettingzoo.test import parallel_api_test, parallel_seed_test
 
-        parallel_api_test(TrafficEnv(WorldSettings(steps=30)), num_cycles=200)
-        parallel_api_test(TrafficEnv(WorldSettings(steps=30, cars=1, actions="maneuvers")), num_cycles=100)
-        parallel_seed_test(lambda: TrafficEnv(WorldSettings(steps=30)), num_cycles=60)
+        parallel_api_test(traffic_env(WorldSettings(steps=30)), num_cycles=200)
+        parallel_api_test(traffic_env(WorldSettings(steps=30, cars=1, actions="maneuvers")), num_cycles=100)
+        parallel_seed_test(lambda: traffic_env(WorldSettings(steps=30)), num_cycles=60)
 
 
 def test_observation_sizes_follow_the_design():
@@ -210,7 +207,7 @@ def test_every_road_can_be_driven(name):
 
 
 def test_a_lanelet_map_is_a_road(tmp_path):
-    write_lanelet2(tmp_path / "ring.osm", roundabout("ring").road)
+    write_lanelet2(tmp_path / "ring.osm", make_road("roundabout").sketch)
     worlds = make_worlds(road=str(tmp_path / "ring.osm"), n_worlds=4, cars=1, steps=20, actions="lateral")
     records = drive_episodes(worlds, no_attack, seed=1)
     assert len(records) == 4
@@ -234,7 +231,7 @@ def test_drawn_scenes_are_safe_and_the_same_for_a_seed():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"cars": 0}, {"cars": 5}, {"road": "motorway"}, {"ego": "nobody"}, {"actions": "wish"}, {"steps": 0},
+    [{"cars": 0}, {"cars": 5}, {"road": "footpath"}, {"ego": "nobody"}, {"actions": "wish"}, {"steps": 0},
      {"road": "no_such_map.osm"}, {"colour": "red"}, {"traffic": 99}],
 )  # fmt: skip
 def test_impossible_settings_get_a_sentence(settings):

@@ -23,8 +23,9 @@ from giveway.generate.training import TRAINING
 from giveway.generate.world_files import world_of_cell
 from giveway.generate.worlds import make_worlds
 from giveway.planning.protocol import PlannerInfo
+from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.library import make_road
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.roundabout import roundabout
 
 CARELESS = "generate.planners:Careless"
 QUICK = {"driver": "no_attack", "search": "random", "perturb": False, "budget": 2, "ticks": 20, "cars": 1}
@@ -41,7 +42,7 @@ def keys(**fields: object) -> list[str]:
 @pytest.fixture
 def road(tmp_path: Path) -> Path:
     (tmp_path / "here").mkdir()
-    write_lanelet2(tmp_path / "here" / "ring.osm", roundabout("ring").road)
+    write_lanelet2(tmp_path / "here" / "ring.osm", make_road("roundabout").sketch)
     return tmp_path / "here" / "ring.osm"
 
 
@@ -73,7 +74,22 @@ def test_a_map_is_known_by_name_and_content_not_by_its_path(road: Path, tmp_path
         world_of_cell(cell, {"files": {"road": str(there)}})
 
 
-def test_failures_on_a_map_are_read_as_long_as_it_is_the_same(road: Path, tmp_path: Path) -> None:
+def test_failures_on_a_map_are_read_without_its_file(road: Path, tmp_path: Path) -> None:
+    spec = CampaignSpec.model_validate({**QUICK, "road": str(road), "planner": "constant_speed"})
+    assert run_campaigns(spec, tmp_path / "S").done == 2
+    lanes = read_lanelet2(road).lanes
+    road.unlink()
+    (campaign,) = stored_campaigns(tmp_path / "S")
+    found = list(stored_failures(tmp_path / "S", campaign, everything=True))
+    assert len(found) == 2
+    assert found[0].road.lanes.keys() == lanes.keys()
+    assert len(list((tmp_path / "S" / "shared").rglob("*.json"))) == 1
+
+
+def test_failures_of_a_store_without_its_map_are_read_as_long_as_the_file_is_the_same(
+    road: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("giveway.generate.experiment.map_file", lambda world: None)
     spec = CampaignSpec.model_validate({**QUICK, "road": str(road), "planner": "constant_speed"})
     assert run_campaigns(spec, tmp_path / "S").done == 2
     (campaign,) = stored_campaigns(tmp_path / "S")

@@ -20,6 +20,7 @@ import numpy as np
 
 from giveway.cli.main import run as command
 from giveway.core.log import DriveLog
+from giveway.core.tracks import Tracks
 
 Lines = Iterator[tuple[str, str]]
 
@@ -102,7 +103,7 @@ def _drive(name: str, log: DriveLog) -> Lines:
     yield f"{name} motion", digest(tracks.xy, tracks.heading, tracks.velocity, tracks.observed)
     if log.collisions:
         yield f"{name} contacts", json.dumps([(c.start_tick, c.first, c.second) for c in log.collisions])
-        yield f"{name} verdicts", json.dumps([(c.first_at_fault, c.second_at_fault) for c in log.collisions])
+        yield f"{name} verdicts", json.dumps([(c.violators, c.grade, c.conflict, c.avoidable) for c in log.collisions])
     found = measure_log(log)
     measures = {name: found[name].value for name in MEASURED}
     yield f"{name} measures", hashlib.sha256("".join(map(number, measures.values())).encode()).hexdigest()
@@ -266,6 +267,49 @@ def _cells(store: Path, prefix: str, *, named: tuple[str, ...]) -> Lines:
     yield from sorted(lines)
 
 
+def verdicts(*, whole: bool) -> Lines:
+    """What the law says about contacts of two cars on a straight road, drawn from a seed."""
+    from giveway.sim.contacts import find_contacts
+    from giveway.sim.responsibility import judge
+
+    for n in range(600 if whole else 60):
+        tracks = two_cars(np.random.default_rng([17, n]))
+        for contact in find_contacts(tracks, ego="ego")[:1]:
+            found = judge(tracks, contact, ego="ego")
+            facts = (contact.first_region, found.violators, found.grade, found.conflict, found.by_default)
+            yield f"clip {n:03d}", json.dumps([contact.start_tick, *facts, found.obliged, found.avoidable])
+
+
+def two_cars(rng: np.random.Generator) -> Tracks:
+    """Six seconds of an ego and another car that brakes, cuts in, is cut in by the ego, or comes from behind."""
+    kind = int(rng.integers(4))
+    time_s = 0.1 * np.arange(61)
+    speed = rng.uniform(6.0, 16.0, size=2)
+    ahead = rng.uniform(5.0, 30.0) if kind != 3 else -rng.uniform(6.0, 25.0)
+    lane = np.array([0.0, 3.5 if kind in (1, 2) else 0.0])
+    starts_s, takes_s = rng.uniform(0.2, 2.0), rng.uniform(2.0, 5.0)
+    reacts_s, brake = rng.uniform(0.2, 3.0), rng.choice([0.0, 3.0, 5.0, 8.0])
+    accel = np.array([-brake, rng.uniform(-8.0, 1.0) if kind != 3 else rng.uniform(0.0, 2.0)])
+    late = np.maximum(time_s - np.array([[starts_s + reacts_s], [starts_s]]), 0.0)
+    along_mps = np.maximum(speed[:, None] + accel[:, None] * late, 0.0)
+    way = np.cumsum(0.1 * along_mps, axis=1) - 0.1 * along_mps[:, :1]
+    share = np.clip((way / speed[:, None] - starts_s) / takes_s, 0.0, 1.0)  # a car that stands does not move sideways
+    moved = 3.5 * share**2 * (3.0 - 2.0 * share)
+    across = lane[:, None] + moved * np.array([[float(kind == 2)], [-float(kind == 1)]])
+    x = np.array([[0.0], [ahead]]) + way
+    velocity = np.stack([along_mps, np.gradient(across, 0.1, axis=1)], axis=-1)
+    return Tracks(
+        time_s=time_s,
+        xy=np.stack([x, across], axis=-1),
+        heading=np.where(along_mps > 0.5, velocity[..., 1] / np.maximum(along_mps, 0.5), 0.0),
+        velocity=velocity,
+        observed=np.ones((2, 61), dtype=np.bool_),
+        size=np.array([[4.5, 1.8], [4.5, 1.8]]),
+        kind=np.ones(2, dtype=np.int64),
+        ids=np.array(["ego", "car"]),
+    )
+
+
 SETS: dict[str, Callable[..., Lines]] = {
     "synthetic": synthetic,
     "drives": drives,
@@ -276,4 +320,5 @@ SETS: dict[str, Callable[..., Lines]] = {
     "methods": methods,
     "training": training,
     "rehearsal": rehearsal,
+    "verdicts": verdicts,
 }

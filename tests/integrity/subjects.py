@@ -40,9 +40,9 @@ def _below(folder: Path, *patterns: str) -> list[Path]:
 @contextmanager
 def converted_recordings(folder: Path) -> Generator[Subject]:
     """One converted recording with a map."""
-    import giveway.data.store as store_module
     from giveway.data.convert import convert
     from giveway.data.stored import STORED
+    from giveway.roads.json_maps import read_map
     from giveway.synth.protocol import synthesize
 
     synthesize("interaction", folder / "source", seed=1, count=1, minutes=0.5)
@@ -50,7 +50,7 @@ def converted_recordings(folder: Path) -> Generator[Subject]:
     list(convert("interaction", folder / "source", store))
 
     def observe() -> tuple[str, bool]:
-        getattr(store_module, "_read_road").cache_clear()  # noqa: B009 - as a new process
+        read_map.cache_clear()  # as a new process
         seen: list[Any] = []
         for recording in STORED.recordings(store):
             for scene in STORED.scenes(recording):

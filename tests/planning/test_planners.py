@@ -27,6 +27,7 @@ from giveway.planning.profiles import (
 from giveway.roads.route_tables import coarse_points, nearest_row, paths_meet
 from giveway.roads.routes import path_through, project, table_of
 from giveway.testing.planners import check_planner, situations
+from support.planners import Counts, CountsTogether, Random, Secretive, Steers
 
 
 @pytest.mark.parametrize("name", PLANNERS.names())
@@ -41,6 +42,20 @@ def test_a_planner_that_goes_back_is_caught():
 
     with pytest.raises(PredictionError, match="drives backwards"):
         check_planner(Back())
+
+
+@pytest.mark.parametrize("planner", [Counts(), Steers()])
+def test_planners_with_state_and_planners_that_steer_keep_the_contract(planner):
+    check_planner(planner)
+
+
+@pytest.mark.parametrize(
+    ("planner", "words"),
+    [(Secretive(), "batches differ"), (CountsTogether(), "batches differ"), (Random(), "same situation")],
+)
+def test_state_that_an_episode_does_not_begin_with_is_caught(planner, words):
+    with pytest.raises(PredictionError, match=words):
+        check_planner(planner)
 
 
 def test_unknown_planners_are_named_with_near_ones():

@@ -27,13 +27,13 @@ SEEN = situations(ticks=16)
 
 
 def test_the_golden_reward():
-    assert reward(10.0, 10.8, 50.0, 2.0, 0.0, fault_begins=False) == pytest.approx(0.156, abs=1e-12)
+    assert reward(10.0, 10.8, 50.0, 2.0, 0.0, False) == pytest.approx(0.156, abs=1e-12)
 
 
 def test_each_term_of_the_reward():
-    assert reward(49.0, 60.0, 50.0, 0.0, -3.0, fault_begins=False) == pytest.approx(0.2)
-    assert reward(0.0, 5.0, 0.0, 0.0, 0.0, fault_begins=False) == 0.0
-    assert reward(5.0, 5.0, 50.0, 0.0, 4.0, fault_begins=True) == pytest.approx(-20.04)
+    assert reward(49.0, 60.0, 50.0, 0.0, -3.0, False) == pytest.approx(0.2)
+    assert reward(0.0, 5.0, 0.0, 0.0, 0.0, False) == 0.0
+    assert reward(5.0, 5.0, 50.0, 0.0, 4.0, True) == pytest.approx(-20.04)
 
 
 @pytest.mark.parametrize("seen", SEEN)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import DataError, FileFormatError
+from giveway.core.log import Grade
 from giveway.drive.driving import drive_cases
 from giveway.drive.scenes import GivenScenes
 from giveway.predictors import make_predictor
@@ -49,6 +50,26 @@ def test_a_log_survives_the_round_trip(tmp_path, log):
         np.testing.assert_array_equal(getattr(back, name), getattr(log, name))
     np.testing.assert_array_equal(back.recorded.xy, log.recorded.xy)
     np.testing.assert_array_equal(back.predictions.states, log.predictions.states)
+
+
+def test_a_log_of_the_first_release_keeps_who_was_at_fault(tmp_path, log):
+    """Version 1 had flags and a reason instead of violators, grade and sentence."""
+    shared = {"first": "ego", "second": "other", "start_tick": 3, "end_tick": 4, "time_s": 1.3, "at_spawn": False}
+    shared |= {"relative_speed_mps": 2.0, "first_region": "front", "second_region": "rear", "vulnerable": False}
+    old = [{**shared, "first_at_fault": True, "second_at_fault": False, "reason": "ego: hit with its front"}]
+    write_log(tmp_path / "a", log)
+    file = tmp_path / "a" / "log.json"
+    document = json.loads(file.read_text())
+    document |= {"version": 1, "collisions": old, "digest": log.digest_with(old)}
+    document.pop("seal", None)
+    file.write_text(json.dumps(document))
+    (hit,) = read_log(tmp_path / "a").collisions
+    assert (hit.violators, hit.grade, hit.sentence) == (("ego",), Grade.NONE, "ego: hit with its front")
+    assert hit.first_at_fault and not hit.second_at_fault
+    old[0]["first_at_fault"] = False
+    file.write_text(json.dumps({**document, "collisions": old}))
+    with pytest.raises(FileFormatError, match="changed"):
+        read_log(tmp_path / "a")
 
 
 def test_a_log_without_its_last_file_does_not_count(tmp_path, log):

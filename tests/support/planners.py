@@ -55,6 +55,36 @@ class CountsTogether(gw.Planner, name="together"):
         return [Control(accel_mps2=self.calls[seen.episode], steer_rate_radps=len(situations)) for seen in situations]
 
 
+class Steers(Careless, name="steers"):
+    """Follows a trajectory straight on."""
+
+    def plan(self, situation):
+        x, y, speed, cos, sin = situation.states[situation.own]
+        ahead = 0.1 * speed * np.arange(1, 11)
+        heading = np.full(10, np.arctan2(sin, cos))
+        return Trajectory(states=np.stack([x + ahead * cos, y + ahead * sin, heading, np.full(10, speed)], axis=1))
+
+
+class Secretive(gw.Planner, name="secretive"):
+    """Begins each episode properly, but shares a list with all its copies."""
+
+    heard = []  # noqa: RUF012
+
+    def reset(self, episode):
+        self.heard.clear()
+
+    def plan(self, situation):
+        self.heard.append(situation.episode)
+        return Control(accel_mps2=0.01 * len(self.heard), steer_rate_radps=0.0)
+
+
+class Random(Careless, name="random"):
+    """Draws from no seed."""
+
+    def plan(self, situation):
+        return Control(accel_mps2=float(np.random.default_rng().normal()), steer_rate_radps=0.0)
+
+
 class Raises(Careless, name="raises"):
     def plan(self, situation):
         raise RuntimeError("out of ideas")
@@ -94,3 +124,12 @@ def not_importable():
         pass
 
     return Local()
+
+
+class HangsLater(Careless, name="hangs_later"):
+    """Never answers in its fifth tick."""
+
+    def plan(self, situation):
+        if situation.tick == 4:
+            time.sleep(600)
+        return super().plan(situation)

@@ -35,7 +35,9 @@ probability of acceptance, N_A accepted and N_R rejected samples, x the driven a
 target, n_p paths per sample, T_O the observed steps after the prediction time.""",
     "drive": """Of drives: one log of one case. Tables show means over the cases in which a metric is defined; for the
 terms of the challenge and for failed cases see [the metrics of drives](../drive/metrics.md).""",
-    "campaign": "Of campaigns: the results of all tests of a search.",
+    "campaign": """Of campaigns: the results of all tests of a search, as `giveway generate table` prints them.
+*Better* is meant for the search: what it finds more of is worse for the planner. A failure counts if it is the ego's
+fault and a careful driver would have avoided it.""",
     "clips": "Of clips.",
 }
 COLUMNS = "| metric | unit | better | range | needs | version | kept besides |\n|---|---|---|---|---|---|---|\n"
@@ -59,7 +61,8 @@ def _row(metric: Metric) -> str:
 
 def _sheet(metric: Metric) -> str:
     info = metric.info
-    text = [f"## {info.name}", "", f"{info.title.replace('$', '')}.", "", "```text", info.formula, "```", ""]
+    title = info.title[:1].upper() + info.title[1:] if info.of == "campaign" else info.title.replace("$", "")
+    text = [f"## {info.name}", "", f"{title}.", "", "```text", info.formula, "```", ""]
     if info.prediction_times:
         text += [f"Reported in the papers at: {', '.join(info.prediction_times)} gaps.", ""]
     if info.name in PAPER_FORMS:

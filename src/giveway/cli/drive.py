@@ -115,7 +115,7 @@ def run(
     spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
     *,
     predictor: Sequence[str] = (),
-    out: Annotated[Path | None, "Folder for logs and results; run again to resume."] = None,
+    out: Annotated[str | None, "Folder for logs and results, or s3://…; run again to resume."] = None,
     cases: Path | None = None,
     data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
     planner: str | None = None,
@@ -179,7 +179,7 @@ def _driven(call: Call, results: Any, metric: str) -> Done:
 @command(app)
 def table(
     call: Call,
-    store: Annotated[Path, "Folder of giveway drive run."],
+    store: Annotated[str, "Folder of giveway drive run, or s3://…"],
     name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
     *,
     format: TableFormat = "text",
@@ -194,7 +194,7 @@ def table(
 @command(app)
 def compare(
     call: Call,
-    store: Annotated[Path, "Folder of giveway drive run."],
+    store: Annotated[str, "Folder of giveway drive run, or s3://…"],
     a: Annotated[str, "Predictor A, or recorded for the recorded drivers."],
     b: Annotated[str, "Predictor B, or recorded."],
     *,
@@ -245,13 +245,13 @@ def replay(
     """Write a page or a film of one drive."""
     from giveway.drive.logs import find_log
     from giveway.drive.replay import write_film, write_replay_page
-    from giveway.drive.roads import road_of
+    from giveway.drive.roads import road_of_log
 
     log = find_log(folder, case=case, predictor=predictor)
     target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
     if target.suffix not in (".mp4", ".html"):
         raise UsageError("a replay is .html or .mp4", where="--out", found=target)
-    road = road_of(log.case, data)
+    road = road_of_log(log, data)
     (write_film if target.suffix == ".mp4" else write_replay_page)(target, log, road)
     text = f"{target}" + ("" if road is not None else " (without a map; give --data)")
     return Done(result={"file": target, "case": log.case.id, "map": road is not None}, text=text)

@@ -209,12 +209,12 @@ def _engine(call: Call) -> Any:
 def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
     """What the tests of some campaigns have brought."""
     from giveway.core.origins import Origin, banner
-    from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.failures import campaigns_of, write_cases
+    from giveway.metrics import measure_campaign
 
     campaigns, cases = campaigns_of(spec, out), write_cases(out)
     results = [result for campaign in campaigns for result in campaign.results]
-    measures = all_measures(results)
+    measures = measure_campaign(results)
     counts = {name: getattr(summary, name) for name in ("total", "done", "skipped", "failed", "missing")}
     rates = ", ".join(
         f"{name.removesuffix('_rate').replace('_', ' ')} {measures[name]:.3f}"

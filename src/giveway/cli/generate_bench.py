@@ -45,9 +45,9 @@ def bench(
     """Compare methods over seeds, with effect sizes and tests."""
     from giveway.core.errors import UnknownNameError
     from giveway.generate.bench import HEADLINE, finished_campaigns
-    from giveway.generate.evaluation.measures import all_measures
     from giveway.generate.evaluation.methods import SANITY, methods_called
     from giveway.generate.spec import CampaignSpec, planner_name
+    from giveway.metrics import measure_campaign
 
     order = given(env_steps=env_steps, seeds=train_seeds, worlds=worlds)
     if sanity:
@@ -56,7 +56,7 @@ def bench(
         _refuse("without --trainings", env_steps=env_steps, train_seeds=train_seeds, worlds=worlds, set=settings)
     metric = metric or HEADLINE
     planners = list(dict.fromkeys(map(planner_name, planner)))
-    if metric not in (known := all_measures([])):
+    if metric not in (known := measure_campaign([])):
         raise UnknownNameError("measure", metric, known, where="--metric")
     methods = methods_called(list(SANITY) if sanity else list(method) or None)
     trained = None if trainings is None else _order(trainings, order, settings)

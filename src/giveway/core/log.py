@@ -15,6 +15,7 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.case import Case, Role, case_dict
 from giveway.core.displays import shown
+from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.tracks import Tracks
 
@@ -31,9 +32,35 @@ class Region(StrEnum):
     RIGHT = "right"
 
 
+class Grade(StrEnum):
+    """What a contact, or another failure, says about the ego; see :mod:`giveway.sim.responsibility`."""
+
+    NONE = ""
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+    NEAR_MISS = "near miss"
+
+    @property
+    def meaning(self) -> str:
+        """In words."""
+        return GRADE_MEANINGS[self]
+
+
+GRADE_MEANINGS = {
+    Grade.NONE: "not graded",
+    Grade.A: "at fault",
+    Grade.B: "obliged",
+    Grade.C: "avoidable",
+    Grade.D: "not the ego's",
+    Grade.NEAR_MISS: "near miss",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collision:
-    """One contact episode of two agents.
+    """One contact episode of two agents, with what the law says about it.
 
     Attributes:
         first: id of one agent; of the ego if it is involved.
@@ -44,11 +71,15 @@ class Collision:
         relative_speed_mps: norm of the difference of the velocities at the first tick.
         first_region: where ``first`` was hit.
         second_region: where ``second`` was hit.
-        first_at_fault: whether ``first`` is to blame.
-        second_at_fault: whether ``second`` is to blame.
-        reason: why, in words.
         at_spawn: the contact began with the first tick of one of them: nobody's fault, counted apart.
         vulnerable: a pedestrian or cyclist is involved: counted apart as well.
+        violators: ids of those who are responsible; empty before somebody has judged.
+        grade: for the ego; NONE without it, and in logs of earlier releases.
+        by_default: neither violated its proper response; the law names the nearer cause.
+        obliged: the ego had to cope with this cut-in by UN R157; None where that does not apply.
+        avoidable: a careful driver in the ego's place would have avoided it; None without the ego.
+        conflict: ``lateral``, ``longitudinal`` or ``junction``; empty if nobody has judged.
+        sentence: the verdict in words.
     """
 
     first: str
@@ -59,11 +90,25 @@ class Collision:
     relative_speed_mps: float
     first_region: Region
     second_region: Region
-    first_at_fault: bool
-    second_at_fault: bool
-    reason: str
     at_spawn: bool
     vulnerable: bool
+    violators: tuple[str, ...] = ()
+    grade: Grade = Grade.NONE
+    by_default: bool = False
+    obliged: bool | None = None
+    avoidable: bool | None = None
+    conflict: str = ""
+    sentence: str = ""
+
+    @property
+    def first_at_fault(self) -> bool:
+        """Whether ``first`` is responsible, perhaps with the other one."""
+        return self.first in self.violators
+
+    @property
+    def second_at_fault(self) -> bool:
+        """Whether ``second`` is responsible, perhaps with the other one."""
+        return self.second in self.violators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +126,65 @@ class LoggedPredictions:
     agent: IntArray
     states: FloatArray
     probability: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedMinds:
+    """What cars with a mind believed and did, N decisions of one case in order of tick and car; U actions.
+
+    Attributes:
+        tick: (N,) when.
+        agent: (N,) row of the car in the tracks.
+        partner: (N,) row of the car that it thought about; -1 for nobody, then beliefs are NaN.
+        merges: (N,) whether both go on along the same way.
+        priority: (N,) 1 own, -1 the partner's, 0 nobody's.
+        own: (N, 3) distance to the middle of the area [m], speed [m/s], half-extent of the area [m].
+        other: (N, 3) the same of the partner.
+        observed: (N,) noisy distance of the partner [m].
+        estimate: (N, 2) filtered distance and speed of the partner [m, m/s].
+        deviation: (N, 2) their standard deviations.
+        percept: (N, 2) the draw that the decision is based on.
+        possible: (N, 2) whether the partner could pass first, and second.
+        p_first: (N, U) probability that the partner passes first, given each own action.
+        advantage: (N, U) accumulated value of each action minus that of none.
+        actions: (N, U) changes of acceleration [m/s²], or of speed [m/s] for pedestrians.
+        threshold: (N,) advantage needed to act.
+        action: (N,) the best action.
+        acted: (N,) whether it was done.
+        wish: (N,) acceleration that the mind, or the free road, wants [m/s²].
+        follow: (N,) what the car ahead allows [m/s²]; infinite without one.
+        guard: (N,) what the guard demands [m/s²]; infinite if nothing.
+        accel: (N,) what was done [m/s²].
+        regime: (N,) 0 free, 1 following, 2 thinking.
+        area: (N, 4) x, y where the area begins and ends on the own route [m].
+        ghost: (N, 6) x, y of the perceived partner and of both ends of one standard deviation [m].
+    """
+
+    tick: IntArray
+    agent: IntArray
+    partner: IntArray
+    merges: BoolArray
+    priority: IntArray
+    own: FloatArray
+    other: FloatArray
+    observed: FloatArray
+    estimate: FloatArray
+    deviation: FloatArray
+    percept: FloatArray
+    possible: BoolArray
+    p_first: FloatArray
+    advantage: FloatArray
+    actions: FloatArray
+    threshold: FloatArray
+    action: FloatArray
+    acted: BoolArray
+    wish: FloatArray
+    follow: FloatArray
+    guard: FloatArray
+    accel: FloatArray
+    regime: IntArray
+    area: FloatArray
+    ghost: FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +241,8 @@ class DriveLog:
         failed: why the run did not finish; empty if it did.
         origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
         recorded_origins: (A,) the same of ``recorded``.
+        road: lane map of the site, where it was kept with the log; not part of what happened.
+        minds: what cars with a mind thought, if it was kept; not part of what happened.
     """
 
     case: Case
@@ -160,6 +266,8 @@ class DriveLog:
     failed: str = ""
     origins: tuple[RowOrigin, ...] = ()
     recorded_origins: tuple[RowOrigin, ...] = ()
+    road: LaneMap | None = None
+    minds: LoggedMinds | None = None
 
     def __repr__(self) -> str:
         seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0
@@ -178,6 +286,10 @@ class DriveLog:
     @property
     def digest(self) -> str:
         """SHA-256 over what happened; must not depend on batch size, workers or transport."""
+        return self.digest_with(None)
+
+    def digest_with(self, collisions: Any) -> str:
+        """The digest with contacts in the words of a file, which may be those of an earlier release; None for ours."""
         parts = hashlib.sha256()
         arrays = [
             self.tracks.xy,
@@ -194,6 +306,8 @@ class DriveLog:
             parts.update(str(array.shape).encode())
             parts.update(array.tobytes())
         facts = {name: value for name, value in self.facts().items() if name != "meta"}
+        if collisions is not None:
+            facts["collisions"] = collisions
         parts.update(json.dumps(facts, sort_keys=True).encode())
         return parts.hexdigest()
 

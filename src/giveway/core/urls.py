@@ -22,7 +22,7 @@ def local_path(place: Path | str, *, where: str) -> Path:
     scheme, mark, rest = str(place).partition(":/")
     if mark and is_url(f"{scheme}://{rest}"):
         raise UsageError(
-            "only gaps run writes to an object store",
+            "only gaps run and drive run write to an object store",
             where=where,
             found=str(place),
             hint="give a folder of this machine",

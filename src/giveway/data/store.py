@@ -22,7 +22,7 @@ import secrets
 import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,20 +30,20 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.checked import Expect, Sealed, read_json, read_parquet, read_sealed, sha256_of_file
+from giveway.core.checked import Expect, Sealed, read_parquet, read_sealed, sha256_of_file
 from giveway.core.derivatives import runs
 from giveway.core.errors import StoreError
-from giveway.core.files import flush, in_memory, portable_name, replace_folder, write_text
+from giveway.core.files import flush, in_memory, portable_name, replace_folder, write_bytes
 from giveway.core.lanes import LaneMap
 from giveway.core.locks import FolderLock
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Provenance, Scene
 from giveway.core.seals import seal, sha256_of_bytes
+from giveway.core.tagged_json import from_plain, to_plain
 from giveway.core.tracks import Tracks
 from giveway.data.assemble import lay_out
 from giveway.data.origins import stored_origin
-from giveway.data.plain import from_plain, to_plain
-from giveway.data.roads_json import road_from_plain, road_to_plain
+from giveway.roads.json_maps import map_bytes, read_map
 
 FORMAT = "giveway-store"
 VERSION = 1
@@ -54,7 +54,6 @@ DOCUMENT_BYTES = 1 << 30
 LOCK_SUFFIX = ".lock"
 SAVED = Expect(error=StoreError, what="a file of the store", hint=AGAIN)
 RECORDING = Expect(error=StoreError, what="a converted recording", hint=AGAIN)
-ROAD = Expect(error=StoreError, what="a map of the store", hint="convert the recordings again")
 
 
 def open_store(folder: Path, *, create: bool = False) -> None:
@@ -72,7 +71,7 @@ def open_store(folder: Path, *, create: bool = False) -> None:
                 found="other files",
                 hint="choose another --out",
             )
-        write_text(path, seal(json.dumps({"format": FORMAT, "version": VERSION}).encode()).decode())
+        write_bytes(path, seal(json.dumps({"format": FORMAT, "version": VERSION}).encode()))
     content = read_sealed(path, expect=SAVED).document
     if content.get("format") != FORMAT:
         raise StoreError("not a store", where=path, found=content.get("format"), hint="giveway data convert --help")
@@ -158,7 +157,7 @@ def read_recording(store: Path, dataset: str, recording: str) -> Iterator[Scene]
     try:
         digests = {name: str(document["files"][name]) for name in TABLES}
         for name in sorted({entry["road"] for entry in document["scenes"]} - {None}):
-            _read_road(_road_path(store, name))
+            read_map(_road_path(store, name))
         segments, states = (
             read_parquet(folder / name, sha256=digests[name], columns=columns, expect=RECORDING)
             for name, columns in (("segments.parquet", None), ("states.parquet", STATE_COLUMNS))
@@ -365,7 +364,7 @@ def _scenes(
                 kind=part.get_column("kind").to_numpy()[heads].astype(np.int64),
                 ids=np.array(part.get_column("id").to_list(), dtype=np.str_)[heads],
             ),
-            road=None if entry["road"] is None else _read_road(_road_path(store, entry["road"])),
+            road=None if entry["road"] is None else read_map(_road_path(store, entry["road"])),
             location=entry["location"],
             provenance=provenances[entry["provenance"]],
             attributes=from_plain(entry["attributes"]),
@@ -386,14 +385,9 @@ def _road_path(store: Path, digest: str) -> Path:
 
 
 def _write_road(store: Path, road: LaneMap) -> str:
-    text = json.dumps(road_to_plain(road), ensure_ascii=False, allow_nan=False)
-    digest = sha256_of_bytes(text.encode())
+    data = map_bytes(road)
+    digest = sha256_of_bytes(data)
     path = _road_path(store, digest)
     if not path.is_file() or sha256_of_file(path) != digest:
-        write_text(path, text)
+        write_bytes(path, data)
     return digest
-
-
-@lru_cache(maxsize=32)
-def _read_road(path: Path) -> LaneMap:
-    return road_from_plain(read_json(path, limit=DOCUMENT_BYTES, sha256=path.stem, expect=ROAD))

@@ -9,7 +9,7 @@ from giveway.core.log import DriveLog
 from giveway.demo.chapter import Chapter, Section
 from giveway.drive.document import document_of
 from giveway.drive.replay import write_replay_page
-from giveway.drive.roads import road_of
+from giveway.drive.roads import road_of_log
 from giveway.drive.run import run_drive
 
 PREDICTORS = ("echo", "constant_velocity", "oracle")
@@ -32,7 +32,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             log = results.log(case=case, predictor=predictor)
             assert isinstance(log, DriveLog)
             page = Path("drive") / f"{case}-{predictor}.html"
-            write_replay_page(root / page, log, road_of(log.case, None))
+            write_replay_page(root / page, log, road_of_log(log))
             links.append((f"{case}, {predictor}", page))
     return (
         Section(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from giveway.demo.chapter import Chapter, Section
-from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.export.cases import write_failures
 from giveway.generate.failures import campaigns_of, stored_campaigns, stored_failures
 from giveway.generate.run import run_campaigns
 from giveway.generate.spec import CampaignSpec
+from giveway.metrics import measure_campaign
 
 BUDGET, ROAD, EGO = 60, "straight", "lattice"
 FOLDER = Path("generate")
@@ -37,7 +37,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
         )
         run_campaigns(spec, folder)
         results = campaigns_of(spec, folder)[0].results
-        measures = all_measures(results)
+        measures = measure_campaign(results)
         rows.append((title, str(len(results)), *(f"{measures[name]:.2f}" for name, _ in SHOWN)))
     failures = [f for campaign in stored_campaigns(folder) for f in stored_failures(folder, campaign)]
     write_failures(root / FOLDER / "cases", failures)

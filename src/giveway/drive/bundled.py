@@ -21,7 +21,7 @@ from giveway.core.tracks import AgentKind, Tracks
 from giveway.drive.bundled_roads import ROADS, BundledRoad
 from giveway.drive.scenes import GivenScenes
 from giveway.roads.routes import CarPath, path_through, project
-from giveway.sim.collisions import find_collisions
+from giveway.sim.contacts import find_contacts
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.simulation import Simulation
 from giveway.sim.state import FUTURE, PAST, DriverCode
@@ -129,7 +129,7 @@ def _drive(wanted: list[tuple[str, int, list[_Driver]]]) -> list[Scene | None]:
         log = simulation.state.log[c, : len(cars), PAST : PAST + ticks + 1]
         scene = _scene(kind, n, cars, log, simulation.state.on[c, : len(cars), PAST : PAST + ticks + 1])
         stays = bool(scene.tracks.observed[0, : round((START_S + CASE_S) * 10) + 1].all())
-        scenes.append(None if find_collisions(scene.tracks) or not stays else scene)
+        scenes.append(None if find_contacts(scene.tracks) or not stays else scene)
     return scenes
 
 

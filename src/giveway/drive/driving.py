@@ -21,10 +21,10 @@ from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
 from giveway.roads.queries import PreparedMap
-from giveway.sim.collisions import find_collisions
 from giveway.sim.drivers.hosts import Finding
 from giveway.sim.prepare import PreparedCase, prepare, with_drivers
 from giveway.sim.recording import PredictionLog, drive_logs
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import Simulation
 from giveway.sim.state import DriverCode
 
@@ -244,7 +244,7 @@ def humans(log: DriveLog) -> DriveLog:
         expected_progress_m=last_known(log.recorded_ego_s),
         outside_m=log.recorded_outside_m,
         ego_left=False,
-        collisions=find_collisions(log.recorded, ego=ego, right_of_way=log.case.right_of_way),
+        collisions=judged_contacts(log.recorded, ego=ego, right_of_way=log.case.right_of_way),
         predictions=None,
         events=(),
         origins=log.recorded_origins,

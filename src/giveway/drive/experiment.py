@@ -18,6 +18,7 @@ from typing import Any
 from giveway.core.case import Case, case_dict
 from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
+from giveway.core.seals import sha256_of_bytes
 from giveway.drive.case_sets import CaseScenes
 from giveway.drive.driving import FailedDrive, drive_cases, humans
 from giveway.drive.origins import reference_origins
@@ -45,8 +46,9 @@ from giveway.experiments import (
 from giveway.metrics import measure_log, metrics_of
 from giveway.metrics.challenge_logs import terms_of
 from giveway.planning.protocol import Planner
+from giveway.roads.json_maps import map_bytes
 from giveway.sim.case_files import case_from
-from giveway.sim.log_files import log_files
+from giveway.sim.log_files import MAP, log_files
 
 DRIVE_VERSION = 3
 """Counts up when a case is driven in another way."""
@@ -106,6 +108,7 @@ class DriveExperiment:
         source = _scenes(machine)
         _require_same(first, cases, source, [cell.data for cell in batch])
         predictor, planner = (None, None) if is_recorded else _driver(first, machine)
+        maps: dict[tuple[str, str], bytes | None] = {}
         drives = drive_cases(
             cases,
             source,
@@ -119,16 +122,16 @@ class DriveExperiment:
             deadline_s=machine["deadline_s"],
             warm_up_s=machine["warm_up_s"],
         )
-        for cell, drive in zip(batch, drives, strict=True):
+        for cell, case, drive in zip(batch, cases, drives, strict=True):
             if isinstance(drive, FailedDrive):
                 error, _, message = drive.reason.partition(": ")
                 yield cell, CellFailure(error=error, message=message)
             elif predictor is None or planner is None:
-                meta = {**drive.log.meta, "predictor": RECORDED, "planner": ""}
-                yield cell, result_of(cell, replace(humans(drive.log), meta=meta), {"title": RECORDED})
+                told = replace(humans(drive.log), meta={**drive.log.meta, "predictor": RECORDED, "planner": ""})
+                yield cell, result_of(cell, told, {"title": RECORDED}, _map_of(case, source, maps))
             else:
                 facts = {"title": predictor.model.info.title, "planner": dict(planner.info.parameters)}
-                yield cell, result_of(cell, drive.log, facts)
+                yield cell, result_of(cell, drive.log, facts, _map_of(case, source, maps))
 
 
 def driven_cells(plan: PlannedDrives, predictor: NamedPredictor, data: Sequence[str]) -> list[Cell]:
@@ -178,10 +181,11 @@ def parameters_key(parameters: Mapping[str, Any]) -> str:
     return content_key(parameters)[:12]
 
 
-def result_of(cell: Cell, log: DriveLog, facts: Mapping[str, Any]) -> CellResult:
-    """Every registered metric of a drive, the terms of the challenge in all variants, and the log itself."""
+def result_of(cell: Cell, log: DriveLog, facts: Mapping[str, Any], road: bytes | None = None) -> CellResult:
+    """Every registered metric of a drive, the terms of the challenge in all variants, the log itself and its map."""
     values = measure_log(log).values()
-    told = replace(log, meta={**log.meta, "variant": cell.params["variant"]})
+    named = {} if road is None else {MAP: sha256_of_bytes(road)}
+    told = replace(log, meta={**log.meta, "variant": cell.params["variant"], **named})
     kept = told if cell.settings.get("keep_predictions", True) else replace(told, predictions=None)
     return CellResult(
         measurements=tuple(Measurement.of(value) for value in values),
@@ -193,7 +197,17 @@ def result_of(cell: Cell, log: DriveLog, facts: Mapping[str, Any]) -> CellResult
             "challenge": {name: asdict(terms) for name, terms in terms_of(log).items()},
             "items": {value.metric: value.items for value in values if value.labels},
         },
+        shared=() if road is None else (road,),
     )
+
+
+def _map_of(case: Case, source: SceneSource, known: dict[tuple[str, str], bytes | None]) -> bytes | None:
+    """File of the lane map of a case, made once per site; None without a map."""
+    site = (case.dataset, case.site)
+    if site not in known:
+        road = source.scene_of(case).road
+        known[site] = None if road is None else map_bytes(road)
+    return known[site]
 
 
 def _versions() -> dict[str, int | str]:

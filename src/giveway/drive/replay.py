@@ -16,7 +16,8 @@ from giveway.core.lanes import LaneMap
 from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
-from giveway.drive.roads import road_of
+from giveway.drive.minds import minds_shown
+from giveway.drive.roads import road_of_log
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.notebook import replay_frame
 from giveway.reports.rendering import replay_page
@@ -40,7 +41,7 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
     labels = {
         str(i): f"{ROLE_LABELS[log.roles[k]]} {i}".strip() for k, i in enumerate(ids) if ROLE_LABELS[log.roles[k]]
     }
-    return replay_document(
+    document = replay_document(
         Scene(
             tracks=tracks,
             road=road,
@@ -57,11 +58,12 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
         events=_events(log),
         fans=list(_fans(log)) if fans else [],
     )
+    return document if log.minds is None else {**document, "minds": minds_shown(log, log.minds, document["origin"])}
 
 
 def log_html(log: DriveLog) -> str:
-    """The replay of a drive inside a notebook; with its map if the case is a bundled one."""
-    return replay_frame(drive_document(log, road_of(log.case, None)))
+    """The replay of a drive inside a notebook; with its map if that was kept or the case is a bundled one."""
+    return replay_frame(drive_document(log, road_of_log(log)))
 
 
 def write_replay_page(path: Path, log: DriveLog, road: LaneMap | None) -> None:
@@ -109,7 +111,7 @@ def _events(log: DriveLog) -> list[Event]:
     events = [
         Event(
             time_s=c.time_s,
-            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.reason}",
+            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.sentence}",
             kind="collision",
         )
         for c in log.collisions

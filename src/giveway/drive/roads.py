@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from giveway.core.case import Case
     from giveway.core.lanes import LaneMap
+    from giveway.core.log import DriveLog
     from giveway.drive.scenes import RecordedScenes
+
+
+def road_of_log(log: DriveLog, data: Path | None = None) -> LaneMap | None:
+    """The map that was kept with a log; for logs of earlier releases see :func:`road_of`."""
+    return road_of(log.case, data) if log.road is None else log.road
 
 
 def road_of(case: Case, data: Path | None) -> LaneMap | None:

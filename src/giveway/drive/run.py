@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import UsageError
-from giveway.core.urls import local_path
 from giveway.drive.experiment import DRIVE, in_this_process
 from giveway.drive.spec import DriveSpec, PlannedDrives, planned, require_names
 from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
@@ -38,7 +37,7 @@ def run_drive(
 
     Args:
         spec: a :class:`DriveSpec`, a mapping or a TOML file; single fields may be given below instead.
-        out: folder for logs and results; created if new.
+        out: result store with the logs, a folder or an ``s3://`` address; created if new.
         predictors: names (``"constant_velocity"``, ``"gru:FILE"``, ``"package.module:Class"``) or objects with ``info``
             and ``predict``.
         cases: case file or folder, or a case set such as ``Results.cases()`` gives; the bundled 48 cases by default.
@@ -59,8 +58,7 @@ def run_drive(
         raise UsageError("a run needs a folder for its results", where="out", hint="run_drive(out='drives', ...)")
     given = {"predictors": predictors, "cases": cases, "data": data, "planner": planner}
     values = {**values_of(spec), **{n: v for n, v in given.items() if v is not None}, **settings}
-    folder = local_path(out, where="out")
-    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), folder, engine, progress, rerun=rerun)
+    drive_all(planned(validated(DriveSpec, _listed(values), where="run_drive")), out, engine, progress, rerun=rerun)
     return Results.open(out, kind="drive")
 
 

@@ -13,7 +13,7 @@ from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
 from giveway.drive.pages import summary_blocks, summary_facts, worst_first
 from giveway.drive.replay import drive_document
-from giveway.drive.roads import road_of
+from giveway.drive.roads import road_of_log
 from giveway.drive.tables import cases_table, difference, leaderboard_of, measures_table, scores_figure
 from giveway.experiments import Cell
 from giveway.reports.cells import Overview
@@ -99,9 +99,9 @@ class DriveSection(Section):
         )
 
     def replay(self, results: Results, key: str) -> Mapping[str, Any]:
-        """One drive, with the map of its recording where that is at hand."""
+        """One drive, with its map where that was kept or its recording is at hand."""
         log = read_log(results.store.attachments(key))
-        return drive_document(log, road_of(log.case, results.options.get("data")))
+        return drive_document(log, road_of_log(log, results.options.get("data")))
 
 
 def _keys(results: Results, filters: Mapping[str, Any]) -> list[Cell]:

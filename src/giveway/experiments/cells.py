@@ -126,12 +126,15 @@ class CellResult:
         samples: per-sample values, one row per sample, kept as Parquet; None if there are none.
         attachments: name to content of files that belong to the result: a log, a policy. Names are plain file names.
         info: further plain values worth keeping: fitted parameters, counts, learning curves.
+        shared: contents of files that many results have in common, a lane map; a store keeps each once, by its SHA-256,
+            by which results name it in their info or attachments.
     """
 
     measurements: tuple[Measurement, ...] = ()
     samples: pl.DataFrame | None = None
     attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    shared: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,7 @@ def verify(store: Store) -> tuple[Damaged, ...]:
             store.read_samples(key)
             if store.read_record(key).get("attachments"):
                 store.attachments(key)
+            store.shared(key)
             if known.get(key) not in (None, store.open_record(key)[1]):
                 raise DamagedRecordError("another record than the index knows")
         except (DamagedRecordError, StoreError, OSError) as error:

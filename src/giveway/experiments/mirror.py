@@ -30,7 +30,7 @@ from giveway.experiments.cells import content_key
 from giveway.experiments.lock import is_running_here
 from giveway.experiments.object_store import ObjectStoreError, cache_folder, open_remote, remote_errors
 from giveway.experiments.records import Encoded
-from giveway.experiments.store import STORE_FILE, Store
+from giveway.experiments.store import SHARED, STORE_FILE, Store
 
 OBJECT_BYTES = 16 << 30
 BEAT_S = 60.0
@@ -40,7 +40,7 @@ STALE_S = 900.0
 _held: set[str] = set()
 """Tokens of the locks of this process; one that is not here was left behind when the store did not answer."""
 
-FOLDERS = ("failed", "plans", "runs", "attachments", "cells")
+FOLDERS = ("failed", "plans", "runs", SHARED, "attachments", "cells")
 ALWAYS = "plans"
 MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 """Where kinds of object stores say when an object was written."""
@@ -60,7 +60,7 @@ class MirroredStore(Store):
 
     def refresh(self) -> None:
         """Bring over what workers have written."""
-        self._mirror.fetch(("attachments", "cells"))
+        self._mirror.fetch((SHARED, "attachments", "cells"))
 
 
 class Mirror:
@@ -221,6 +221,8 @@ def put_result(address: str, key: str, encoded: Encoded) -> None:
     """Write a result into a remote store; the record comes last, because it is what counts."""
     fs, root = _connection(address, os.getpid())
     with remote_errors(address):
+        for digest, data in encoded.shared.items():
+            fs.pipe_file(f"{root}/{SHARED}/{digest[:2]}/{digest}.json", data)
         for name, data in encoded.attachments.items():
             fs.pipe_file(f"{root}/attachments/{key[:2]}/{key}/{name}", data)
         if encoded.samples is not None:

@@ -35,6 +35,7 @@ class Encoded:
     record: bytes
     samples: bytes | None
     attachments: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    shared: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,11 @@ def encode_result(cell: Cell, result: CellResult, inputs: Mapping[str, str] | No
         }
     if inputs:
         document["inputs"] = dict(inputs)
-    return Encoded(record=seal(canonical_json(document)), samples=samples, attachments=dict(result.attachments))
+    shared = {sha256_of_bytes(data): data for data in result.shared}
+    if shared:
+        document["shared"] = sorted(shared)
+    record = seal(canonical_json(document))
+    return Encoded(record=record, samples=samples, attachments=dict(result.attachments), shared=shared)
 
 
 def checked_attachment(name: str) -> str:

@@ -11,6 +11,7 @@
       cells/ab/<key>.json     result of a cell; the same bytes for any number of workers
       cells/ab/<key>.parquet  its per-sample values
       attachments/ab/<key>/   further files of a result: logs, policies
+      shared/ab/<sha256>.json files that several results have in common, each once: lane maps
       failed/ab/<key>.json    why a cell has no result
       artifacts/ab/<key>/     inputs shared by cells
       scratch/                what unfinished cells need to go on after a kill
@@ -62,6 +63,7 @@ from giveway.experiments.records import (
 
 STORE_FORMAT = 2
 STORE_FILE = "store.json"
+SHARED = "shared"
 DAMAGED = "damaged"
 SAMPLES_BYTES = 16 << 30
 ATTACHMENT_BYTES = 4 << 30
@@ -150,6 +152,9 @@ class Store:
             flush: see :func:`giveway.core.files.write_bytes`.
         """
         path = self.record_path(key)
+        for digest, data in encoded.shared.items():
+            if not (place := self.shared_path(digest)).is_file():
+                write_bytes(place, data, flush=flush)
         for name, data in encoded.attachments.items():
             write_bytes(self.attachment_folder(key) / checked_attachment(name), data, flush=flush)
         if encoded.samples is not None:
@@ -210,6 +215,25 @@ class Store:
             self._put_aside(path, f"{key}.{name}")
             raise _damaged(path, "checksum does not match")
         return data
+
+    def shared_path(self, digest: str) -> Path:
+        """Where a file is that several results have in common; nothing in it has been checked."""
+        return self.root / SHARED / digest[:2] / f"{digest}.json"
+
+    def shared(self, key: str) -> list[Path]:
+        """Files that a cell shares with others, after comparing each with its digest.
+
+        Raises:
+            StoreError: one of them is missing or altered.
+        """
+        paths = [self.shared_path(str(digest)) for digest in self.read_record(key).get("shared", ())]
+        for path in paths:
+            if not path.is_file():
+                raise _damaged(path, "the file is missing")
+            if known_sha256(path) != path.stem:
+                self._put_aside(path)
+                raise _damaged(path, "checksum does not match")
+        return paths
 
     def scratch(self, name: str) -> Path:
         """A folder for what an unfinished cell or chain needs to go on; not part of any result."""
@@ -288,7 +312,7 @@ class Store:
 
     def sweep(self) -> None:
         """Remove temporary files that killed processes left behind; call it only while holding the lock."""
-        for folder in ("cells", "failed", "artifacts", "attachments"):
+        for folder in ("cells", "failed", "artifacts", SHARED, "attachments"):
             for path in (self.root / folder).glob("*/*/.*.tmp" if folder == "attachments" else "*/.*.tmp"):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)

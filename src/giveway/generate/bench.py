@@ -7,10 +7,10 @@ from pathlib import Path
 
 from giveway.core.errors import EmptySelectionError
 from giveway.generate.evaluation.comparison import Comparison, compare
-from giveway.generate.evaluation.measures import all_measures
 from giveway.generate.evaluation.methods import METHODS
 from giveway.generate.failures import StoredCampaign, campaigns_of
 from giveway.generate.spec import CampaignSpec
+from giveway.metrics import measure_campaign
 
 HEADLINE = "avoidable_at_fault_rate"
 """Measure by which methods are compared unless another is asked for."""
@@ -37,7 +37,7 @@ def measured(campaigns: Sequence[StoredCampaign], metric: str = HEADLINE) -> Mea
     """One value per campaign, methods in the order of :data:`~giveway.generate.evaluation.methods.METHODS`."""
     found: dict[str, dict[str, list[float]]] = {}
     for campaign in sorted(campaigns, key=lambda c: (list(METHODS).index(c.params["method"]), c.params["seed"])):
-        value = all_measures(campaign.results)[metric]
+        value = measure_campaign(campaign.results)[metric]
         found.setdefault(campaign.params["planner"], {}).setdefault(campaign.params["method"], []).append(value)
     return found
 

@@ -25,7 +25,7 @@ from giveway.generate.perturbation.adaptive import Filed
 from giveway.generate.policies import check_world, settings_for, shipped_file
 from giveway.generate.search import SEARCHES
 from giveway.generate.spec import CampaignSpec
-from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
+from giveway.generate.world_files import files_digest, map_file, planner_facts, world_facts, world_files, world_of_cell
 from giveway.generate.worlds import WorldSettings
 
 KIND = "campaign"
@@ -159,6 +159,7 @@ class CampaignExperiment:
             seed=params["seed"],
         )
         driver = _driver(params["driver"], settings["policy"], context.machine["policies"])
+        lanes = map_file(world)
 
         def known(number: int) -> Test | None:
             result = context.known(batch[number])
@@ -167,7 +168,8 @@ class CampaignExperiment:
         with closing(run_campaign(world, driver, campaign, known=known)) as tests:
             for cell, test in zip(batch, tests, strict=True):
                 if test.record is not None:
-                    yield cell, result_cell(test, tracks=settings["tracks"])
+                    result = result_cell(test, tracks=settings["tracks"])
+                    yield cell, result if lanes is None else replace(result, shared=(lanes,))
 
 
 def _policy_files(spec: CampaignSpec, method: Method, planner: str) -> Sequence[Path]:

@@ -105,7 +105,8 @@ def stored_failures(out: Path, campaign: StoredCampaign, *, everything: bool = F
     Campaigns that keep no tracks have none.
     """
     store = Store(out)
-    road = stored_road(store, str(campaign.params["road"]), campaign.data)
+    kept = store.read_record(campaign.keys[0]).get("shared", ()) if campaign.keys else ()
+    road = stored_road(store, str(campaign.params["road"]), campaign.data, kept)
     lanes = road.map()
     pairs = [(r, k) for r, k in zip(campaign.results, campaign.keys, strict=True) if r.failed or everything]
     for result, key in sorted(pairs, key=lambda pair: (not pair[0].counts, pair[0].number)):

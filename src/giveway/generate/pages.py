@@ -11,6 +11,7 @@ from giveway.core.origins import Origin
 from giveway.core.scene import Provenance, Scene
 from giveway.generate.export.cases import EGO, Failure
 from giveway.generate.summary import CampaignSummary, Reference
+from giveway.metrics import metrics_of
 from giveway.reports.charts import SERIES, stacked_bars
 from giveway.reports.content import Block, Chart, Paragraph, Replay, origin_blocks
 from giveway.reports.player.document import Event, replay_document
@@ -19,25 +20,28 @@ from giveway.reports.table import Entry, Table, entry, table_of
 HEADLINE = "avoidable_at_fault_rate"
 NOTE = "Only failures that are the ego's fault and that a careful driver would have avoided count."
 WATCH = "Failures that count come first. Blue: the ego. Orange: the car it met."
-MEASURES = (
-    ("tests", "tests", "{:.0f}"),
-    ("violation_rate", "violation rate", "{:.3f}"),
-    ("at_fault_rate", "ego at fault", "{:.3f}"),
-    ("avoidable_at_fault_rate", "avoidable and at fault (headline)", "{:.3f}"),
-    ("avoidable_at_fault_share", "share of failures that count", "{:.3f}"),
-    ("top_10", "TOP-10: tests until the tenth that counts", "{:.0f}"),
-    ("top_10_any", "tests until the tenth failure", "{:.0f}"),
-    ("steps_per_failure", "steps per failure that counts", "{:.0f}"),
-    ("near_miss_rate", "near misses", "{:.3f}"),
-    ("min_ttc_s", "median of the smallest time to collision [s]", "{:.2f}"),
-    ("impact_speed_mps", "mean impact speed [m/s]", "{:.1f}"),
-    ("archive_cells", "diversity: occupied archive cells", "{:.0f}"),
-    ("parameter_distance", "diversity: mean distance of the scenes", "{:.3f}"),
-    ("infeasible_share", "infeasible steps of the cars", "{:.4f}"),
-    ("off_road_share", "steps off the road", "{:.4f}"),
-    ("responsibility_per_100_s", "unsafe seconds caused per 100 s", "{:.2f}"),
-    ("findings", "planner raised, hung or gave no plan", "{:.0f}"),
-)
+FORMATS = {
+    "tests": "{:.0f}",
+    "violation_rate": "{:.3f}",
+    "at_fault_rate": "{:.3f}",
+    "avoidable_at_fault_rate": "{:.3f}",
+    "avoidable_at_fault_share": "{:.3f}",
+    "top_10": "{:.0f}",
+    "top_10_any": "{:.0f}",
+    "steps_per_failure": "{:.0f}",
+    "near_miss_rate": "{:.3f}",
+    "min_ttc_s": "{:.2f}",
+    "impact_speed_mps": "{:.1f}",
+    "archive_cells": "{:.0f}",
+    "parameter_distance": "{:.3f}",
+    "infeasible_share": "{:.4f}",
+    "off_road_share": "{:.4f}",
+    "responsibility_per_100_s": "{:.2f}",
+    "findings": "{:.0f}",
+    "failure_kinds": "",
+}
+"""Measures in the order of tables; those with an empty format are not shown, metrics of others come last."""
+
 REALISM = (
     ("wasserstein_speed", "speed [m/s]"),
     ("wasserstein_acceleration", "acceleration [m/s²]"),
@@ -46,6 +50,14 @@ REALISM = (
     ("wasserstein_headway", "headway [s]"),
     ("likelihood", "likelihood relative to recorded (1 is best)"),
 )
+
+
+def shown_measures() -> list[tuple[str, str, str]]:
+    """Heading, title with unit and format of the measures that tables show."""
+    infos = {found.info.heading: found.info for found in metrics_of("campaign")}
+    forms = {name: FORMATS.get(name, "{:.3f}") for name in [*FORMATS, *infos]}
+    titles = {name: f"{info.title} [{info.unit}]" if info.unit else info.title for name, info in infos.items()}
+    return [(name, titles[name], form) for name, form in forms.items() if form]
 
 
 def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
@@ -139,7 +151,7 @@ def pages_document(summaries: Sequence[CampaignSummary], reference: Reference | 
             {"label": s.campaign.label, "measures": s.measures, "realism": s.realism, "kinds": s.kinds}
             for s in summaries
         ],
-        "titles": {name: title for name, title, _ in MEASURES},
+        "titles": {name: title for name, title, _ in shown_measures()},
         "realism_titles": dict(REALISM),
         "reference": None if reference is None else f"{reference.name}, {reference.vehicles} road users",
     }

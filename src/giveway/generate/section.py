@@ -21,13 +21,13 @@ from giveway.generate.failures import CASES, stored_campaigns, stored_failures
 from giveway.generate.learning.curves import curves_figure
 from giveway.generate.learning.rounds import stored_rounds
 from giveway.generate.pages import (
-    MEASURES,
     WATCH,
     failure_block,
     failure_document,
     generated_blocks,
     generated_facts,
     pages_document,
+    shown_measures,
 )
 from giveway.generate.summary import CampaignSummary, recorded_reference, summarize
 from giveway.generate.world_files import stored_road
@@ -163,7 +163,7 @@ def measures_table(summaries: Sequence[CampaignSummary]) -> Table:
     columns = (Column(head="measure", width=NAME_WIDTH), Column(head="value", width=VALUE_WIDTH))
     blocks: list[Block] = []
     for summary in summaries:
-        rows = [(entry(title), _formatted(summary.measures[name], form)) for name, title, form in MEASURES]
+        rows = [(entry(title), _formatted(summary.measures[name], form)) for name, title, form in shown_measures()]
         rows += [(entry(name.replace("_", " ")), entry(v)) for name, v in summary.realism.items()]
         blocks.append(
             Block(title=summary.campaign.label, columns=columns, rows=tuple(rows), indent=2, with_heads=False)
@@ -242,13 +242,13 @@ def _test(results: Results, key: str) -> Failure:
     if frame is None:
         raise StoreError("the motion of this test is not in the store", where=results.place, found=key)
     result, road = result_from(record["info"]["result"]), str(record["cell"]["params"]["road"])
-    lanes = _road(results.place, road, record["cell"]["data"])
+    lanes = _road(results.place, road, record["cell"]["data"], tuple(record.get("shared", ())))
     return Failure(id=f"test {result.number}", result=result, tracks=tracks_of(frame), road=lanes, site=road)
 
 
 @lru_cache(maxsize=4)
-def _road(place: Path, name: str, data: str) -> LaneMap:
-    return stored_road(Store(place), name, data).map()
+def _road(place: Path, name: str, data: str, kept: tuple[str, ...]) -> LaneMap:
+    return stored_road(Store(place), name, data, kept).map()
 
 
 def _formatted(number: float, form: str) -> Entry:

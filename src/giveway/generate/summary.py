@@ -12,9 +12,9 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
-from giveway.generate.evaluation.measures import all_measures
-from giveway.generate.evaluation.realism import distances, joined, motion_values
 from giveway.generate.failures import StoredCampaign, stored_campaigns, stored_failures
+from giveway.metrics import measure_campaign
+from giveway.metrics.motion_distances import distances, joined, motion_values
 
 SYNTHETIC = "synthetic recordings of this package"
 SYNTHETIC_SEED = 7
@@ -104,7 +104,7 @@ def summarize(out: Path, reference: Reference | None) -> list[CampaignSummary]:
         found.append(
             CampaignSummary(
                 campaign=campaign,
-                measures=all_measures(campaign.results),
+                measures=measure_campaign(campaign.results),
                 realism={} if reference is None else distances(generated_values(out, campaign), reference.values),
                 kinds=dict(sorted(kinds.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))),
             )

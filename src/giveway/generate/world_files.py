@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ from giveway.core.errors import DataError
 from giveway.experiments import Cell, Store, content_key
 from giveway.generate.worlds import WorldSettings
 from giveway.planning import make_planner
+from giveway.roads.json_maps import map_bytes, read_map
 from giveway.roads.library import make_road
+from giveway.roads.library.lanelet import road_of_map
 from giveway.roads.road import Road
 
 MAPS = (".osm", ".osm_xy")
@@ -61,14 +63,28 @@ def world_of_cell(cell: Cell, machine: Mapping[str, Any]) -> WorldSettings:
     return world
 
 
-def stored_road(store: Store, name: str, data: str) -> Road:
-    """The road of stored tests; a map is looked for where a run into the store had it.
+def map_file(world: WorldSettings) -> bytes | None:
+    """The lane map of worlds whose road is a file, as a store keeps it; None for roads of the library."""
+    return map_bytes(make_road(world.road).map()) if world.road.endswith(MAPS) else None
+
+
+def stored_road(store: Store, name: str, data: str, kept: Sequence[str] = ()) -> Road:
+    """The road of stored tests; the map of one that was a file is kept in the store.
+
+    Args:
+        store: with the tests.
+        name: of the road.
+        data: of the cells.
+        kept: digest of the map, as the records of the tests name it; in stores of earlier releases it is looked for
+            where a run into them had it.
 
     Raises:
         DataError: the map is not there any more, or is another one.
     """
     if not name.endswith(MAPS):
         return make_road(name)
+    if kept:
+        return road_of_map(read_map(store.shared_path(kept[0])))
     for start in reversed(store.provenance()):
         files = start.get("settings", {}).get("files", {})
         prior = Path(files["prior"]) if "prior" in files else None

@@ -6,7 +6,7 @@ import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from giveway.generate.objective.observing import observation_size
 from giveway.generate.objective.watching import begin_judging, judge_step, look_before
 from giveway.generate.objective.weights import LegacyWeights, RewardWeights
 from giveway.generate.prior import load_prior
-from giveway.generate.protocol import Outcome, Scenes, Transition
+from giveway.generate.protocol import Fault, Outcome, Scenes, Transition
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
 from giveway.planning.protocol import HISTORY_TICKS
@@ -50,6 +50,9 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
+
+if TYPE_CHECKING:
+    from giveway.sim.views.traffic import TrafficEnv
 
 N_MANEUVERS = 9
 """{keep, left, right} x {brake, coast, go}."""
@@ -371,6 +374,22 @@ def make_worlds(*, n_worlds: int = 1, threads: int = 1, **settings: Any) -> Worl
     if unknown:
         raise UnknownNameError("setting", min(unknown), WorldSettings.__dataclass_fields__)
     return Worlds(WorldSettings(**settings), n_worlds=n_worlds, threads=threads)
+
+
+def traffic_env(settings: WorldSettings | None = None) -> TrafficEnv:
+    """One world behind PettingZoo's parallel interface; needs the extra ``generate``."""
+    from giveway.sim.views.traffic import TrafficEnv
+
+    return TrafficEnv(Worlds(settings or WorldSettings(), n_worlds=1), _facts)
+
+
+def _facts(after: Transition) -> dict[str, Any]:
+    return {
+        "outcome": Outcome(int(after.outcome[0])).name,
+        "fault": Fault(int(after.fault[0])).name,
+        "avoidable": bool(after.avoidable[0]),
+        "escape_ratio": float(after.escape_ratio[0]),
+    }
 
 
 def _check(settings: WorldSettings, n_worlds: int) -> None:

@@ -13,6 +13,7 @@ documentation find it here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from giveway.core.errors import UnknownNameError
@@ -21,6 +22,7 @@ from giveway.metrics.metric import Metric, MetricInfo, MetricValue, Of, metric
 
 if TYPE_CHECKING:
     from giveway.core.log import DriveLog
+    from giveway.core.test_result import TestResult
 
 BUILTIN = {
     "auc": "giveway.metrics.ranking:auc",
@@ -49,6 +51,9 @@ BUILTIN = {
     "gated_score": "giveway.metrics.gated:gated",
     "ego_collisions": "giveway.metrics.safety:ego_collisions",
     "at_fault_collisions": "giveway.metrics.safety:at_fault_collisions",
+    "obliged_collisions": "giveway.metrics.safety:obliged_collisions",
+    "avoidable_collisions": "giveway.metrics.safety:avoidable_collisions",
+    "others_collisions": "giveway.metrics.safety:others_collisions",
     "vulnerable_collisions": "giveway.metrics.safety:vulnerable_collisions",
     "other_collisions": "giveway.metrics.safety:other_collisions",
     "background_contacts": "giveway.metrics.background:background_contacts",
@@ -75,6 +80,24 @@ BUILTIN = {
     "min_fde_m": "giveway.metrics.prediction_errors:min_fde_m",
     "ade_replay_m": "giveway.metrics.prediction_errors:ade_replay_m",
     "ade_reactive_m": "giveway.metrics.prediction_errors:ade_reactive_m",
+    "tests": "giveway.metrics.failures:tests",
+    "violation_rate": "giveway.metrics.failures:violation_rate",
+    "at_fault_rate": "giveway.metrics.failures:at_fault_rate",
+    "avoidable_at_fault_rate": "giveway.metrics.failures:avoidable_at_fault_rate",
+    "avoidable_at_fault_share": "giveway.metrics.failures:avoidable_at_fault_share",
+    "top_10": "giveway.metrics.failures:top_10",
+    "top_10_any": "giveway.metrics.failures:top_10_any",
+    "steps_per_failure": "giveway.metrics.failures:steps_per_failure",
+    "near_miss_rate": "giveway.metrics.failures:near_miss_rate",
+    "median_min_ttc_s": "giveway.metrics.failures:median_min_ttc_s",
+    "impact_speed_mps": "giveway.metrics.failures:impact_speed_mps",
+    "findings": "giveway.metrics.failures:findings",
+    "infeasible_share": "giveway.metrics.failures:infeasible_share",
+    "off_road_share": "giveway.metrics.failures:off_road_share",
+    "responsibility_per_100_s": "giveway.metrics.failures:responsibility_per_100_s",
+    "parameter_distance": "giveway.metrics.failures:parameter_distance",
+    "archive_cells": "giveway.metrics.failures:archive_cells",
+    "failure_kinds": "giveway.metrics.failures:failure_kinds",
 }
 """Name to place, in the order of tables."""
 
@@ -111,6 +134,11 @@ def measure_log(log: DriveLog) -> dict[str, MetricValue]:
     return {found.info.name: found(log) for found in metrics_of("drive")}
 
 
+def measure_campaign(results: Sequence[TestResult]) -> dict[str, float]:
+    """Heading to value of every registered metric of campaigns, of the results of the tests of one."""
+    return {found.info.heading: found(results).value for found in metrics_of("campaign")}
+
+
 __all__ = [
     "METRICS",
     "PAPER_FORMS",
@@ -118,6 +146,7 @@ __all__ = [
     "MetricInfo",
     "MetricValue",
     "find_metric",
+    "measure_campaign",
     "measure_log",
     "metric",
     "metrics_of",

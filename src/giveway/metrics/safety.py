@@ -12,13 +12,16 @@ from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnk
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import footprints, nearest_agents
 from giveway.core.kernels import njit
-from giveway.core.log import Collision, DriveLog
+from giveway.core.log import Collision, DriveLog, Grade
 from giveway.core.tracks import Tracks
 from giveway.metrics.metric import MetricValue, metric, undefined
 from giveway.metrics.shared import once_per_log
 
 TTC_BOUND_S = 0.95
 """Least time to collision that still counts as safe (nuPlan)."""
+
+ONE_EVENT = "One contact per pair and episode; boxes shrunk by 0.05 m, contacts within 0.5 s are one."
+LAW = "Responsibility-sensitive safety, right of way and UN R157; see the page on responsibility."
 
 TTC_STEP_S = 0.1
 TTC_HORIZON_S = 5.0
@@ -202,7 +205,13 @@ def ego_contacts(log: DriveLog) -> list[Collision]:
     return [c for c in log.collisions if not c.at_spawn and c.first == ego]
 
 
-def _count(name: str, title: str, formula: str, column: str = "") -> Any:
+def _graded(log: DriveLog, grade: Grade) -> int:
+    return sum(c.grade is grade for c in ego_contacts(log))
+
+
+def _count(
+    name: str, title: str, formula: str, column: str = "", *, version: int = 1, reference: str = ONE_EVENT
+) -> Any:
     """Facts of a number of contacts."""
     return metric(
         name=name,
@@ -213,8 +222,8 @@ def _count(name: str, title: str, formula: str, column: str = "") -> Any:
         range=(0.0, math.inf),
         of="drive",
         column=column,
-        version=1,
-        reference="One contact per pair and episode; boxes shrunk by 0.05 m, contacts within 0.5 s are one.",
+        version=version,
+        reference=reference,
     )
 
 
@@ -227,12 +236,50 @@ def ego_collisions(log: DriveLog) -> int:
 @_count(
     "at_fault_collisions",
     "Collisions at fault",
-    "contacts of the ego, persons included, that it is at fault for",
+    "contacts of the ego, persons included, in which it violated its proper response or the right of way (grade A)",
     "fault/case",
+    version=2,
+    reference=LAW,
 )
 def at_fault_collisions(log: DriveLog) -> int:
-    """Number of contacts that the ego is at fault for."""
+    """Number of contacts that the ego is responsible for, perhaps with the other one."""
     return sum(c.first_at_fault for c in ego_contacts(log))
+
+
+@_count(
+    "obliged_collisions",
+    "Collisions obliged to avoid",
+    "contacts that another car caused by a cut-in which UN R157 obliges the ego to avoid (grade B)",
+    "B/case",
+    reference=LAW,
+)
+def obliged_collisions(log: DriveLog) -> int:
+    """Number of contacts of grade B."""
+    return _graded(log, Grade.B)
+
+
+@_count(
+    "avoidable_collisions",
+    "Avoidable collisions",
+    "contacts that another car caused, no such cut-in, and a careful driver avoids (grade C)",
+    "C/case",
+    reference=LAW,
+)
+def avoidable_collisions(log: DriveLog) -> int:
+    """Number of contacts of grade C."""
+    return _graded(log, Grade.C)
+
+
+@_count(
+    "others_collisions",
+    "Collisions not the ego's",
+    "contacts that another car caused and that a careful driver does not avoid either (grade D)",
+    "D/case",
+    reference=LAW,
+)
+def others_collisions(log: DriveLog) -> int:
+    """Number of contacts of grade D."""
+    return _graded(log, Grade.D)
 
 
 @_count("vulnerable_collisions", "Collisions with persons", "contacts of the ego with pedestrians and cyclists")

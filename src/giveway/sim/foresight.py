@@ -75,6 +75,7 @@ def foresee(
         tick=np.zeros_like(state.tick),
         log=_columns(state.log, window, np.nan),
         on=_columns(state.on, window, False),
+        ego_plans=np.zeros((static.ego.size, 0, PLAN_STEPS)),
     )
     told: Decisions = Decisions._make(values.copy() for values in decisions)
     copy.plan_s[0] = state.plan_s[tick % 2]

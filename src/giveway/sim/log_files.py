@@ -1,13 +1,16 @@
 """Drive logs on disk: columnar Parquet for what has many rows, JSON for the rest.
 
 A log is a folder with ``states.parquet`` (one row per instant and agent), ``predictions.parquet`` (one row per
-prediction and mode) and ``log.json``, which is written last: a folder without it is not a log. It holds the digests of
-the tables and is sealed itself; logs of release 0.1 are only compared with the digest of what happened.
+prediction and mode), ``minds.parquet`` (one row per decision of a mind, if there are any) and ``log.json``, which is
+written last: a folder without it is not a log. It holds the digests of the tables and is sealed itself; logs of release
+0.1 are only compared with the digest of what happened. The lane map that ``meta`` names by its digest lies in the
+folder ``shared`` of the store, where all its logs find it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +21,35 @@ from giveway.core.case import Role
 from giveway.core.checked import Expect, read_parquet, read_sealed
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
-from giveway.core.log import Collision, DriveLog, LogEvent, LoggedPredictions, Region
+from giveway.core.lanes import LaneMap
+from giveway.core.log import Collision, DriveLog, Grade, LogEvent, LoggedMinds, LoggedPredictions, Region
 from giveway.core.origins import RowOrigin
 from giveway.core.sealed_files import sealed_document
 from giveway.core.seals import sha256_of_bytes
 from giveway.core.tracks import Tracks
+from giveway.roads.json_maps import read_map
 from giveway.sim.case_files import case_from
 
 FORMAT = "giveway-drive-log"
-VERSION = 1
-LOG_FILE, STATES, PREDICTIONS = "log.json", "states.parquet", "predictions.parquet"
+VERSION = 2
+"""Version 1, of release 0.1, knew who was at fault and no grade; it is still read."""
+
+LOG_FILE, STATES, PREDICTIONS, MINDS = "log.json", "states.parquet", "predictions.parquet", "minds.parquet"
 LOG_BYTES = 1 << 30
 LOG = Expect(error=FileFormatError, what="a drive log", hint="drive the case again: giveway drive run resumes")
+MAP = "map"
+"""Entry of ``meta``: SHA-256 of the file of the lane map."""
+SHARED, LEVELS = "shared", 3
+"""Folder of a result store with the maps, and how far above a log it may be."""
 STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 
 
 def write_log(folder: Path, log: DriveLog) -> None:
     """Write one log over whatever is there; it can be read as soon as ``log.json`` is there."""
     (folder / LOG_FILE).unlink(missing_ok=True)
-    if log.predictions is None:
-        (folder / PREDICTIONS).unlink(missing_ok=True)
+    for name, part in ((PREDICTIONS, log.predictions), (MINDS, log.minds)):
+        if part is None:
+            (folder / name).unlink(missing_ok=True)
     for name, data in log_files(log).items():
         write_bytes(folder / name, data)
 
@@ -47,6 +59,8 @@ def log_files(log: DriveLog) -> dict[str, bytes]:
     tables = {STATES: in_memory(_states(log).write_parquet)}
     if log.predictions is not None:
         tables[PREDICTIONS] = in_memory(_predictions(log.predictions).write_parquet)
+    if log.minds is not None:
+        tables[MINDS] = in_memory(_minds(log.minds).write_parquet)
     tracks = log.tracks
     document = {
         "format": FORMAT,
@@ -77,7 +91,7 @@ def read_log(folder: Path) -> DriveLog:
         raise DataError("no drive log here", where=folder, found="no log.json", hint="giveway drive run writes them")
     sealed = read_sealed(file, limit=LOG_BYTES, expect=LOG)
     document = sealed.document
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
+    if document.get("format") != FORMAT or document.get("version") not in (1, VERSION):
         raise FileFormatError(
             "not a drive log of this version", where=file, found=f"{document.get('format')} {document.get('version')}"
         )
@@ -85,7 +99,7 @@ def read_log(folder: Path) -> DriveLog:
         log = _log(folder, document, None if sealed.seal is None else document["files"])
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise FileFormatError("a damaged drive log", where=folder, found=f"{type(error).__name__}: {error}") from error
-    if log.digest != document["digest"]:
+    if log.digest_with(document["collisions"]) != document["digest"]:
         raise FileFormatError("a drive log that was changed", where=folder, found="its digest does not fit its content")
     return log
 
@@ -131,6 +145,22 @@ def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
             **{name: list(states[..., i]) for i, name in enumerate(STATE_COLUMNS)},
         }
     )
+
+
+def _minds(minds: LoggedMinds) -> pl.DataFrame:
+    columns = {f.name: getattr(minds, f.name) for f in fields(LoggedMinds)}
+    return pl.DataFrame({name: list(values) if values.ndim > 1 else values for name, values in columns.items()})
+
+
+def _read_minds(folder: Path, digests: Mapping[str, str] | None) -> LoggedMinds | None:
+    if digests is None or MINDS not in digests:
+        return None
+    frame = _table(folder, MINDS, digests)
+    columns: dict[str, Any] = {
+        name: np.stack(frame[name].to_list()) if frame[name].dtype == pl.List else frame[name].to_numpy()
+        for name in (f.name for f in fields(LoggedMinds))
+    }
+    return LoggedMinds(**columns)
 
 
 def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | None) -> DriveLog:
@@ -179,12 +209,31 @@ def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | No
         failed=document["failed"],
         origins=tuple(RowOrigin.from_plain(row) for row in document.get("origins", ())),
         recorded_origins=tuple(RowOrigin.from_plain(row) for row in document.get("recorded_origins", ())),
+        road=_road(folder, document["meta"].get(MAP)),
+        minds=_read_minds(folder, digests),
     )
 
 
+def _road(folder: Path, digest: str | None) -> LaneMap | None:
+    """The map that a log names, from the store that it is in; None for a log without one, or outside of a store."""
+    if not digest or not digest.isalnum():
+        return None
+    places = [parent / SHARED / digest[:2] / f"{digest}.json" for parent in (folder, *folder.parents[:LEVELS])]
+    return next((read_map(place, LOG) for place in places if place.is_file()), None)
+
+
 def _collision(entry: dict[str, Any]) -> Collision:
-    regions: dict[str, Any] = {name: Region(entry[name]) for name in ("first_region", "second_region")}
-    return Collision(**{**entry, **regions})
+    """A contact as written; in logs of version 1 the violators are those at fault, and the reason is the sentence."""
+    facts: dict[str, Any] = {name: Region(entry[name]) for name in ("first_region", "second_region")}
+    if "first_at_fault" in entry:
+        entry = dict(entry)
+        blamed = entry.pop("first_at_fault"), entry.pop("second_at_fault")
+        names = (entry["first"], entry["second"])
+        facts["violators"] = tuple(name for name, at_fault in zip(names, blamed, strict=True) if at_fault)
+        facts["sentence"] = entry.pop("reason")
+    else:
+        facts |= {"violators": tuple(entry["violators"]), "grade": Grade(entry["grade"])}
+    return Collision(**{**entry, **facts})
 
 
 def _table(folder: Path, name: str, digests: Mapping[str, str] | None) -> pl.DataFrame:

@@ -16,8 +16,9 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.collisions import find_collisions
+from giveway.sim.drivers.cognitive_log import joined_minds
 from giveway.sim.prepare import PreparedCase
+from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
 from giveway.sim.state import PAST, DriverCode
 
@@ -101,19 +102,26 @@ def drive_logs(
         meta: seed, versions, planner and predictor.
     """
     return [
-        _drive_log(simulation, c, predictions, roads.get((prepared.case.dataset, prepared.case.site)), meta)
+        drive_log(simulation, c, predictions, roads.get((prepared.case.dataset, prepared.case.site)), meta)
         for c, prepared in enumerate(simulation.cases)
     ]
 
 
-def _drive_log(
+def driven_tracks(simulation: Simulation, c: int) -> Tracks:
+    """What has happened in one world of a batch so far."""
+    prepared, state = simulation.cases[c], simulation.state
+    agents, shown = len(prepared.ids), slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+
+
+def drive_log(
     simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
 ) -> DriveLog:
+    """The log of one world of a batch."""
     prepared = simulation.cases[c]
-    case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
+    case, ticks = prepared.case, prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
-    state = simulation.state
-    tracks = _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+    tracks = driven_tracks(simulation, c)
     recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
@@ -137,11 +145,9 @@ def _drive_log(
         recorded_ego_s=recorded_ego_s,
         expected_progress_m=expected,
         ego_left=bool(not on_replay and ego_seen.size > 0 and ego_seen[-1] < ticks),
-        plans=_plans(path, simulation.ego_plans[c, :ticks]),
+        plans=_plans(path, simulation.state.ego_plans[c, :ticks]),
         predictions=logged,
-        collisions=find_collisions(
-            tracks, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way, road=road
-        ),
+        collisions=judged_contacts(tracks, road, ego=str(prepared.ids[prepared.ego]), right_of_way=case.right_of_way),
         events=tuple(sorted(events, key=lambda e: (e.tick, e.kind, e.car))),
         outside_m=_outside(road, tracks, driven),
         recorded_outside_m=_outside(road, recorded, driven),
@@ -149,6 +155,7 @@ def _drive_log(
         meta=meta,
         origins=_driven_origins(prepared, str(meta.get("planner", ""))),
         recorded_origins=prepared.origins,
+        minds=joined_minds(simulation.batch.thoughts[c]) if simulation.batch.thoughts else None,
     )
 
 

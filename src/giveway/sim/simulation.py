@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from giveway.core.errors import UsageError
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
 from giveway.planning.idm import CLEAN, PAPER, IdmParameters
-from giveway.planning.profiles import PLAN_STEPS, ProfileParameters
+from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.conflicts import routes_and_conflicts
@@ -38,9 +39,9 @@ from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
+from giveway.sim.slots import copied_worlds, load_world
 from giveway.sim.state import (
     PAST,
-    Decision,
     DriverCode,
     Forecast,
     Status,
@@ -49,7 +50,7 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
-from giveway.sim.traffic import react
+from giveway.sim.traffic import no_traffic, react
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -68,6 +69,7 @@ class Simulation:
         warm_up_s: added to the deadline of its first answer.
         drivers: drivers of cars that the compiled step does not know, by name; the registered ones if not given.
         roll_out: number of the roll-out, for drivers that draw random numbers.
+        choices: cases that :meth:`reset` can begin in a world; none if not given.
         threads: cases are spread over this many; never changes a result.
     """
 
@@ -83,14 +85,19 @@ class Simulation:
         warm_up_s: float = 20.0,
         drivers: Mapping[str, Driver] | None = None,
         roll_out: int = 0,
+        choices: Sequence[PreparedCase] = (),
         threads: int = 1,
     ) -> None:
-        self.cases = tuple(cases)
+        self.cases = list(cases)
+        self.choices = tuple(choices or cases)
         self.seed = seed
         self.idm = idm or (CLEAN if any(case.reacts for case in self.cases) else PAPER)
         self.profiles = profiles or ProfileParameters()
-        self.static, self.traffic, columns = pack(self.cases)
-        self.state = empty_state(self.static, columns)
+        self._library, traffic, columns = pack(self.choices)
+        self.static = copied_worlds(self._library, self._numbers()) if choices else self._library
+        # Worlds that begin other cases have no memory of who waits for whom: their traffic does not give way.
+        self.traffic = no_traffic(*self.static.driver.shape) if choices else traffic
+        self.state = empty_state(self.static, columns, plans=int(self._library.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
@@ -100,12 +107,13 @@ class Simulation:
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
         self._names = _names(self.cases, agents)
+        self._rows = np.arange(len(self.cases))
+        self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
         self._waiting_at = -1
         self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
-        ticks = int(self.static.num_ticks.max())
-        self.ego_plans = np.full((len(self.cases), ticks, PLAN_STEPS), np.nan)
-        """(C, T, 50) arc length of the ego's plan made at each tick; NaN if it had none."""
+        self.tick = 0
+        """Ticks since the start of the batch; worlds that are over stay where they are."""
         everyone = np.ones(len(self.cases), dtype=np.bool_)
         begin(self.static, self.state, everyone)
         self.batch = self._batch(roll_out)
@@ -113,17 +121,37 @@ class Simulation:
             (driver, mine, driver.reset(self.batch, mine, everyone, None))
             for driver, mine in self._outside_drivers(drivers or {})
         ]
-        rows = np.arange(len(self.cases))
-        self._outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
+        self._outside = self.static.driver[self._rows, self.static.ego] == DriverCode.EXTERNAL
         self._outside &= np.array([not case.driver_name[case.ego] for case in self.cases], dtype=np.bool_)
         hosted = planner is not None and bool(self._outside.any())
         self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
         """Planners in Python, and what they did wrong."""
 
-    @property
-    def tick(self) -> int:
-        """Ticks since the start of the batch; worlds that are over stay where they are."""
-        return int(self.state.tick.max())
+    def reset(self, numbers: Mapping[int, int]) -> None:
+        """Begin other episodes in some worlds while the others go on.
+
+        Predictions are asked for in batches that begin together; here nobody is predicted.
+
+        Args:
+            numbers: world to the number of one of ``choices``.
+
+        Raises:
+            UsageError: there are no choices.
+        """
+        if self.static is self._library:
+            raise UsageError(
+                "worlds begin again only with cases to choose from", where="Simulation", found="no choices"
+            )
+        worlds = np.zeros(len(self.cases), dtype=np.bool_)
+        for w, number in numbers.items():
+            worlds[w] = True
+            load_world(self.static, self._library, w, number)
+            self._load_names(w, self.choices[number])
+        self.state.ego_plans[worlds] = np.nan
+        begin(self.static, self.state, worlds)
+        self._drivers = [
+            (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
+        ]
 
     @property
     def done(self) -> bool:
@@ -135,11 +163,23 @@ class Simulation:
         if self._waiting_at == self.tick:
             return self._waiting
         column = PAST + self.tick
-        ego_here = self.state.on[np.arange(len(self.cases)), self.static.ego, column]
-        running = (self.static.num_ticks > self.tick) & ego_here
-        case, agent = np.nonzero(self._predicted & self.state.on[:, :, column] & running[:, None])
-        self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
+        here = self.state.on[:, :, column]
+        running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
+        self._waiting_at, self._waiting = self.tick, np.nonzero(self._predicted & here & running[:, None])
         return self._waiting
+
+    def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
+        """Sizes, roads and names of cars; made anew only where other cars are asked for than before."""
+        before = self._asked
+        if before is None or not (np.array_equal(before[0], case) and np.array_equal(before[1], agent)):
+            facts = {
+                "size": self.static.size[case, agent],
+                "road": tuple(self._names[2][case]),
+                "case_ids": tuple(self._names[0][case]),
+                "car_ids": tuple(self._names[1][case, agent]),
+            }
+            self._asked = before = case, agent, facts
+        return before[2]
 
     def requests(self, reads: Collection[str] = ()) -> MotionInputs:
         """What must be predicted from the current state.
@@ -153,12 +193,9 @@ class Simulation:
         with_others = "others" in reads or "distances" in reads
         return MotionInputs(
             history=self._history(case, agent),
-            size=self.static.size[case, agent],
+            **self._identity(case, agent),
             **self._others(case, agent, filled=with_others),
-            road=tuple(self._names[2][case]),
             origin_m=ORIGIN_M,
-            case_ids=tuple(self._names[0][case]),
-            car_ids=tuple(self._names[1][case, agent]),
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
             future=self._future(case, agent) if "future" in reads else None,
@@ -193,7 +230,7 @@ class Simulation:
         if self.traffic.reacts.any():
             self._each(react, self.decisions, self.traffic, self.idm)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
-        self._keep_plans()
+        self.tick = int(self.state.tick.max())
         return accepted
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
@@ -231,14 +268,35 @@ class Simulation:
             ids=self._names[1],
             kinds=kinds,
             paths=[case.paths for case in self.cases],
+            roads=[case.road for case in self.cases],
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
+            thoughts=[[] for _ in self.cases],
         )
+
+    def _numbers(self) -> list[int]:
+        """Number of the choice that each world begins with."""
+        number = {id(case): n for n, case in enumerate(self.choices)}
+        return [number[id(case)] for case in self.cases]
+
+    def _load_names(self, w: int, prepared: PreparedCase) -> None:
+        """What a world is called that begins another case."""
+        self.cases[w] = prepared
+        count, batch = len(prepared.ids), self.batch
+        batch.ids[w], batch.kinds[w], self._predicted[w] = "", 0, False  # ids are the names of requests, too
+        batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
+        self._predicted[w, :count] = prepared.predicted
+        self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
+        batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths
+        batch.events[w].clear()
+        for driver, mine, _ in self._drivers:
+            mine[w] = False
+            mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]
 
     def _outside_drivers(self, given: Mapping[str, Driver]) -> Iterator[tuple[Driver, BoolArray]]:
         """Drivers that the compiled step does not know, with the cars (C, A) that they move."""
-        names = sorted({name for case in self.cases for name in case.driver_name if name})
+        names = sorted({name for case in self.choices for name in case.driver_name if name})
         for name in names:
             mine = np.zeros(self.static.driver.shape, dtype=np.bool_)
             for c, case in enumerate(self.cases):
@@ -274,24 +332,11 @@ class Simulation:
         """Let planners decide for every ego that is driven from outside; the case of one that fails ends here."""
         if self.egos is None:
             return
-        here = self.state.status[np.arange(len(self.cases)), self.static.ego] == Status.PRESENT
+        here = self.state.status[self._rows, self.static.ego] == Status.PRESENT
         running = self._outside & here & (self.static.num_ticks > self.state.tick)
         self.egos.decide(np.flatnonzero(running).tolist(), forecast)
         failed = list(self.egos.findings)
         self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
-
-    def _keep_plans(self) -> None:
-        """Keep what the egos planned in the step that was just made."""
-        made = self.tick - 1
-        half = 1 - made % 2
-        rows = np.arange(len(self.cases))
-        driver = self.static.driver[rows, self.static.ego]
-        here = self.state.status[rows, self.static.ego] == Status.PRESENT
-        free = self.decisions.kind[rows, self.static.ego] == Decision.FREE
-        free &= driver == DriverCode.EXTERNAL
-        planned = ~np.isin(driver, (DriverCode.REPLAY, DriverCode.ACTIONS)) & ~free & here
-        planned &= self.static.num_ticks > made
-        self.ego_plans[planned, made] = self.state.plan_s[half, rows, self.static.ego][planned]
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""

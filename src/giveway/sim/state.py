@@ -130,6 +130,7 @@ class State(NamedTuple):
         log: (W, A, L, 5) x, y, vx, vy, heading; NaN where absent.
         on: (W, A, L) presence.
         plan_s: (2, W, A, 50) arc length at +0.1 s ... of the last plan; the two halves alternate from tick to tick.
+        ego_plans: (W, T, 50) plan of the ego made at each tick [m], NaN if it made none; not kept if T is 0.
         delayed: (W, A) ticks by which a car's appearance was put off because its place was taken.
     """
 
@@ -144,6 +145,7 @@ class State(NamedTuple):
     log: FloatArray
     on: BoolArray
     plan_s: FloatArray
+    ego_plans: FloatArray
     delayed: IntArray
 
 
@@ -181,8 +183,8 @@ class Forecast(NamedTuple):
     probability: FloatArray
 
 
-def empty_state(static: Static, columns: int) -> State:
-    """Arrays for worlds that have not begun, with so many columns of log."""
+def empty_state(static: Static, columns: int, plans: int = 0) -> State:
+    """Arrays for worlds that have not begun, with so many columns of log and so many ticks of plans kept."""
     shape = static.driver.shape
     return State(
         tick=np.zeros(shape[0], dtype=np.int64),
@@ -196,6 +198,7 @@ def empty_state(static: Static, columns: int) -> State:
         log=np.full((*shape, columns, 5), np.nan),
         on=np.zeros((*shape, columns), dtype=np.bool_),
         plan_s=np.zeros((2, *shape, PLAN_STEPS)),
+        ego_plans=np.full((shape[0], plans, PLAN_STEPS), np.nan),
         delayed=np.zeros(shape, dtype=np.int64),
     )
 

@@ -241,6 +241,9 @@ def advance(
                 state.status[w, i] = GONE
                 present[i] = False
                 continue
+            if i == ego and state.ego_plans.shape[1] > 0:
+                for k in range(PLAN_STEPS):
+                    state.ego_plans[w, tick, k] = plan[k]
             x, y, heading = look_up(path, step, plan[0])
             place(log[i, after], x, y, heading, new_speed)
             note(log[i, after], car)

@@ -81,7 +81,7 @@ def _scenes(folder: Path, road_of: RoadOf, *, recorded: bool) -> Iterator[Scene]
         attributes["rated"] = rated
     yield Scene(
         tracks=tracks,
-        road=road_of(case),
+        road=road_of(case) if log.road is None else log.road,
         location=case.site,
         provenance=Provenance(
             dataset=case.dataset,

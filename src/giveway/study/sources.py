@@ -74,7 +74,7 @@ def find_sources(folder: Path, *, road_of: RoadOf = without_road) -> list[Source
         folder: a data root of any registered dataset; or a folder with drive logs, which give one condition per folder
             that holds logs, and one for the recorded drivers; or a folder whose subfolders are such roots, one per
             condition.
-        road_of: where the map of a drive log comes from, since logs hold none.
+        road_of: where the map of a drive log comes from if the store did not keep it.
 
     Raises:
         DatasetLayoutError: if nothing readable is found.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from giveway.core.errors import PredictionError
 from giveway.core.log import DriveLog
 from giveway.core.predictions import QUANTILES, OutputKind, Prediction, Probability, TimeDistribution, Trajectories
 from giveway.core.samples import GapTruth
+from giveway.core.test_result import TestResult
 from giveway.metrics.metric import Metric
 
 TOLERANCE = 1e-12
@@ -71,17 +73,23 @@ def check_metric(metric: Metric, *, seed: int = 0) -> None:
     The promises: the fact sheet is complete; values lie in the stated range; an exact prediction is no worse than a
     noisy one; the order of samples does not matter; inputs are not changed; per-sample values average to
     the value; resampling all samples gives the value; bad predictions raise PredictionError; one class only and no
-    sample at all give a number or NaN, never an exception. Of drives: values of example logs lie in the range or
-    are NaN with a note, the same when asked again; logs are not changed.
+    sample at all give a number or NaN, never an exception. Of drives and campaigns: values of example logs and results
+    lie in the range or are NaN with a note, the same when asked again; logs are not changed.
     """
     info = metric.info
     _promise(bool(info.name and info.title and info.formula and info.reference), "the fact sheet is complete")
     _promise(info.version >= 1 and info.range[0] < info.range[1], "version and range make sense")
     if info.of == "drive":
         for log in example_logs():
-            _check_log(metric, log)
+            before = log.digest
+            _check_measured(metric, log, replace(log))
+            _promise(log.digest == before, "logs are not changed")
         return
-    _promise(info.of == "gaps", "there is a check for metrics of gaps and of drives")
+    if info.of == "campaign":
+        for results in ([], example_results(3), example_results(60)):
+            _check_measured(metric, results, list(results))
+        return
+    _promise(info.of == "gaps", "there is a check for metrics of gaps, of drives and of campaigns")
     rng = np.random.default_rng(seed)
     truth = example_truth(rng)
     kind = OutputKind(info.needs)
@@ -117,18 +125,40 @@ def example_logs() -> list[DriveLog]:
     return [*driven, replace(driven[0], predictions=None), replace(driven[1], failed="stopped")]
 
 
-def _check_log(metric: Metric, log: DriveLog) -> None:
-    info, before = metric.info, log.digest
-    value = metric(log)
-    _promise(log.digest == before, "logs are not changed")
+def example_results(num_tests: int) -> list[TestResult]:
+    """Tests of a campaign: failures of all kinds, near misses, contacts, a finding; the first one is uneventful."""
+    facts: dict[str, Any] = {"scene": {}, "outcome": "", "fault": "", "culprit": "", "min_escape_ratio": 1.0}
+    return [
+        TestResult(
+            number=n,
+            genes=(n / num_tests, 0.5),
+            failed=n % 3 > 0,
+            at_fault=n % 3 > 0 and n % 2 == 0,
+            avoidable=n % 3 > 0,
+            near_miss=n % 5 == 1,
+            kind=f"front-steady-{n % 4}" if n % 3 > 0 else "",
+            finding="raised" if n == 7 else "",
+            steps=10 * n,
+            min_ttc_s=0.1 * n if n else math.inf,
+            impact_speed_mps=0.2 * n if n % 3 == 2 else math.nan,
+            infeasible_share=0.01 * (n % 3),
+            off_road_share=0.0,
+            responsibility_per_100_s=float(n % 7),
+            **facts,
+        )
+        for n in range(num_tests)
+    ]
+
+
+def _check_measured(metric: Metric, measured: Any, same: Any) -> None:
+    info, value = metric.info, metric(measured)
     _promise(value.metric == info.name and value.version == info.version, "a value carries name and version")
     _promise(not math.isnan(value.value) or bool(value.note), "an undefined value has a note")
     _promise(
         math.isnan(value.value) or info.range[0] <= value.value <= info.range[1],
         f"values lie in the range {info.range} (found {value.value})",
     )
-    again = metric(replace(log))
-    _promise(repr(again.value) == repr(value.value), "the same log gives the same value")
+    _promise(repr(metric(same).value) == repr(value.value), "the same input gives the same value")
     if value.per_item is not None and value.labels:
         _promise(len(value.labels) == value.per_item.size, "one label per item")
 

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from giveway.experiments.files import plain
-from giveway.generate.evaluation.measures import all_measures, effect, parameter_distance
-from giveway.generate.evaluation.measures import tests_until as until
 from giveway.generate.evaluation.results import TestResult as Result
 from giveway.generate.evaluation.results import failure_kind, result_from
 from giveway.generate.protocol import Outcome
+from giveway.metrics import measure_campaign, metrics_of
+from giveway.metrics.failures import pair_distance
+from giveway.metrics.failures import tests_until as until
 from giveway.testing.worlds import car, tracks_of
 
 
@@ -48,7 +49,7 @@ COUNTS = {"failed": True, "at_fault": True, "avoidable": True}
 
 
 def test_rates_are_shares_of_all_tests():
-    found = effect(
+    found = measure_campaign(
         [
             result(0, **COUNTS),
             result(1, failed=True, at_fault=True),
@@ -74,9 +75,19 @@ def test_a_failure_that_is_unavoidable_or_not_the_egos_fault_does_not_count():
 
 def test_top_10_counts_tests_until_the_tenth():
     results = [result(n, **(COUNTS if n % 2 else {"failed": True})) for n in range(25)]
-    assert until(results, 10) == 20
-    assert until(results, 10, any_failure=True) == 10
-    assert math.isnan(until(results[:15], 10))
+    assert (measure_campaign(results)["top_10"], measure_campaign(results)["top_10_any"]) == (20, 10)
+    assert until([r.counts for r in results], 3) == 6
+    assert math.isnan(measure_campaign(results[:15])["top_10"])
+
+
+def test_every_measure_is_a_registered_metric_of_campaigns():
+    found = measure_campaign([result(n, **COUNTS) for n in range(3)])
+    assert list(found) == [metric.info.heading for metric in metrics_of("campaign")]
+    assert all(
+        low <= found[m.info.heading] <= high or math.isnan(found[m.info.heading])
+        for m in metrics_of("campaign")
+        for low, high in [m.info.range]
+    )
 
 
 def test_parameter_distance_equals_the_loop_over_pairs():
@@ -85,12 +96,12 @@ def test_parameter_distance_equals_the_loop_over_pairs():
     chosen = everything[:12]
     span = np.array([np.ptp(everything[:, c]) or 1.0 for c in range(4)])
     pairs = [np.abs((a - b) / span).mean() for i, a in enumerate(chosen) for b in chosen[i + 1 :]]
-    assert parameter_distance(chosen, everything) == pytest.approx(np.mean(pairs))
-    assert math.isnan(parameter_distance(chosen[:1], everything))
+    assert pair_distance(chosen, everything) == pytest.approx(np.mean(pairs))
+    assert math.isnan(pair_distance(chosen[:1], everything))
 
 
 def test_a_run_without_failures_has_rates_of_zero_and_no_share():
-    found = all_measures([result(n) for n in range(3)])
+    found = measure_campaign([result(n) for n in range(3)])
     assert found["violation_rate"] == 0
     assert math.isnan(found["avoidable_at_fault_share"])
     assert found["archive_cells"] == 0

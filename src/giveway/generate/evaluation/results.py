@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from giveway.core.test_result import TestResult
 from giveway.core.tracks import Tracks
 from giveway.generate.protocol import EpisodeRecord, Outcome
 
@@ -23,77 +23,6 @@ BRAKE_MPS2 = -2.0
 
 BEFORE = 30
 """Steps before the end that say which manoeuvre led to the failure."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestResult:
-    """What came of one test, in plain values.
-
-    Attributes:
-        number: position in its run, from 0.
-        genes: of the initial scene, in [0, 1].
-        scene: the initial scene as :meth:`giveway.generate.protocol.Scenes.as_dict` gives it.
-        outcome: name of the outcome, lower case.
-        fault: name of the fault class, lower case.
-        failed: the ego failed.
-        at_fault: it failed by its own fault.
-        avoidable: a careful driver would have avoided the failure.
-        near_miss: it came within 0.5 s of a contact that would have been its fault.
-        culprit: car that was involved; empty without one.
-        kind: ``<side>-<manoeuvre>-<speed band>`` of a failure; empty otherwise.
-        finding: what the planner did wrong as a program.
-        steps: length of the episode.
-        min_ttc_s: smallest time to collision; inf if never closing in.
-        min_escape_ratio: smallest share of free manoeuvres of the ego.
-        impact_speed_mps: NaN without contact.
-        infeasible_share: of the steps of the learning cars.
-        off_road_share: of the steps of the learning cars.
-        responsibility_per_100_s: unsafe seconds caused by learning cars.
-        triggers: joint manoeuvres of the perturbation.
-    """
-
-    __test__ = False  # not a test class for pytest
-
-    number: int
-    genes: tuple[float, ...]
-    scene: Mapping[str, Any]
-    outcome: str
-    fault: str
-    failed: bool
-    at_fault: bool
-    avoidable: bool
-    near_miss: bool
-    culprit: str
-    kind: str
-    finding: str
-    steps: int
-    min_ttc_s: float
-    min_escape_ratio: float
-    impact_speed_mps: float
-    infeasible_share: float
-    off_road_share: float
-    responsibility_per_100_s: float
-    triggers: int = 0
-
-    @property
-    def counts(self) -> bool:
-        """The ego failed although it could have coped: at fault and avoidable."""
-        return self.failed and self.at_fault and self.avoidable
-
-    @property
-    def danger(self) -> float:
-        """How near it came to a failure that counts, in [0, 1].
-
-        1 for such a failure, 0.8 for an at-fault near miss, else 0.7 exp(-TTC / 1.5 s); a failure that does not count
-        is worth 0.3, because its neighborhood may hold one that does.
-        """
-        if self.counts:
-            return 1.0
-        if self.failed:
-            return 0.3
-        if self.near_miss:
-            return 0.8
-        return 0.7 * math.exp(-self.min_ttc_s / 1.5) if math.isfinite(self.min_ttc_s) else 0.0
 
 
 def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], triggers: int) -> TestResult:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from giveway.core.seeds import seed_for
 from giveway.generate.drivers.cars import CarDriver, PolicyDriver
 from giveway.generate.driving import drive_scenes
-from giveway.generate.evaluation.measures import effect, plausibility
 from giveway.generate.evaluation.methods import SCORE
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.learning.policy import Policy
 from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.metrics import measure_campaign
 
 EPISODES = 128
 
@@ -29,18 +29,12 @@ def policy_evaluation(
     worlds = Worlds(settings, n_worlds=episodes)
 
     def evaluate(policy: Policy) -> Mapping[str, float]:
-        found = effect_of(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation"))
+        found = measure_campaign(random_tests(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation")))
         keep = ("violation_rate", "at_fault_rate", "avoidable_at_fault_rate", "near_miss_rate", "infeasible_share")
         other = found["violation_rate"] - found["avoidable_at_fault_rate"]
         return {**{name: found[name] for name in keep}, SCORE: found["avoidable_at_fault_rate"] - other}
 
     return evaluate
-
-
-def effect_of(worlds: Worlds, driver: CarDriver, *, seed: int) -> dict[str, float]:
-    """Effect and plausibility over one safe random scene per world."""
-    results = random_tests(worlds, driver, seed=seed)
-    return {**effect(results), **plausibility(results)}
 
 
 def random_tests(worlds: Worlds, driver: CarDriver, *, seed: int) -> list[TestResult]:

@@ -18,8 +18,8 @@ from giveway.generate.objective.safety import FAN_CHECKS, update_culpable
 from giveway.generate.protocol import Outcome
 from giveway.sim import bicycle, locate
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
-from giveway.sim.collisions import SHRINK_M
 from giveway.sim.compiling import compiled
+from giveway.sim.contacts import SHRINK_M
 from giveway.sim.state import State, Static
 
 RUNNING = int(Outcome.RUNNING)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.case import TICK_S
+from giveway.core.kernels import njit
 from giveway.planning.limits import EGO_BOUNDS
 from giveway.planning.profiles import NUM_CANDIDATES, PLAN_STEPS, ProfileParameters, continued_plan, speed_profiles
 from giveway.planning.protocol import Plan, Situation
+from giveway.sim import motion
+from giveway.sim.compiling import compiled
 from giveway.sim.motion import cruise
 
 ActionKind = Literal["accel", "plan", "profile"]
 
 MIN_ACCEL_MPS2, MAX_ACCEL_MPS2 = -EGO_BOUNDS.max_brake_mps2, EGO_BOUNDS.max_accel_mps2
 """Range of the action ``accel``."""
+
+JERK_REACH_MPS2 = EGO_BOUNDS.max_jerk_mps3 * TICK_S
+"""Largest change of a bounded acceleration in a tick."""
 
 REACH_M = 300.0
 """A position of the action ``plan`` is at most this far ahead."""
@@ -28,10 +34,27 @@ W_PROGRESS, W_JERK, W_SLOW, W_FAULT = 10.0, 0.01, 0.1, 20.0
 """Weights of :func:`reward`."""
 
 
+class OwnMotion(NamedTuple):
+    """What actions are made plans of; a part of :class:`giveway.planning.protocol.Situation`, by the same names."""
+
+    path: FloatArray
+    path_step_m: float
+    s_m: float
+    speed_mps: float
+    accel_mps2: float
+    desired_speed_mps: float
+    previous_s_m: FloatArray
+
+
 def reward(
-    before_m: float, after_m: float, expected_m: float, jerk_mps3: float, slower_mps: float, *, fault_begins: bool
-) -> float:
-    """Reward of a tick.
+    before_m: FloatArray,
+    after_m: FloatArray,
+    expected_m: FloatArray,
+    jerk_mps3: FloatArray,
+    slower_mps: FloatArray,
+    fault_begins: BoolArray,
+) -> FloatArray:
+    """Reward of a tick; numbers or arrays.
 
         r = 10 [clip(s'/S, 0, 1) - clip(s/S, 0, 1)] - 0.01 j^2 dt - 0.1 max(v_d - v, 0) dt - 20 [fault begins]
 
@@ -46,25 +69,40 @@ def reward(
         slower_mps: v_d - v, by how much the ego is slower than desired after the tick.
         fault_begins: a contact began in this tick by the ego's fault.
     """
-    gained = 0.0
-    if expected_m > 0.0:
-        gained = min(max(after_m / expected_m, 0.0), 1.0) - min(max(before_m / expected_m, 0.0), 1.0)
-    costs = W_JERK * jerk_mps3 * jerk_mps3 * TICK_S + W_SLOW * max(slower_mps, 0.0) * TICK_S
-    return W_PROGRESS * gained - costs - (W_FAULT if fault_begins else 0.0)
+    whole = np.maximum(expected_m, 1e-9)
+    gained = np.clip(after_m / whole, 0.0, 1.0) - np.clip(before_m / whole, 0.0, 1.0)
+    gained = np.where(np.asarray(expected_m) > 0.0, gained, 0.0)
+    costs = W_JERK * np.square(jerk_mps3) * TICK_S + W_SLOW * np.maximum(slower_mps, 0.0) * TICK_S
+    return W_PROGRESS * gained - costs - W_FAULT * np.asarray(fault_begins)
 
 
-def plan_of_accel(accel: float, seen: Situation, *, bounded: bool) -> Plan:
+@njit(cache=True, nogil=True)
+def bounded_accel(wanted: float, now: float, is_bounded: bool) -> float:
+    """An acceleration within -8 ... +3 m/s^2, and within 16 m/s^3 of the present one if ``is_bounded``."""
+    accel = min(max(wanted, MIN_ACCEL_MPS2), MAX_ACCEL_MPS2)
+    if is_bounded:
+        accel = min(max(accel, now - JERK_REACH_MPS2), now + JERK_REACH_MPS2)
+    return accel
+
+
+@compiled(motion)
+def plan_along(
+    s: float, speed: float, accel: float, desired: float, is_bounded: bool, wanted: float, out: FloatArray
+) -> float:
+    """Write (50,) the positions of a car that keeps an acceleration; returns the speed after the tick."""
+    kept = bounded_accel(wanted, accel, is_bounded)
+    cruise(out, s, speed, kept, max(desired, speed))
+    return max(speed + kept * TICK_S, 0.0)
+
+
+def plan_of_accel(accel: float, seen: OwnMotion | Situation, *, bounded: bool) -> Plan:
     """Keep an acceleration, cut to -8 ... +3 m/s^2, and to 16 m/s^3 of jerk if ``bounded``."""
-    accel = min(max(accel, MIN_ACCEL_MPS2), MAX_ACCEL_MPS2)
-    if bounded:
-        reach = EGO_BOUNDS.max_jerk_mps3 * TICK_S
-        accel = min(max(accel, seen.accel_mps2 - reach), seen.accel_mps2 + reach)
     s = np.empty(PLAN_STEPS)
-    cruise(s, seen.s_m, seen.speed_mps, accel, max(seen.desired_speed_mps, seen.speed_mps))
-    return Plan(s_m=s, speed_mps=max(seen.speed_mps + accel * TICK_S, 0.0))
+    speed = plan_along(seen.s_m, seen.speed_mps, seen.accel_mps2, seen.desired_speed_mps, bounded, accel, s)
+    return Plan(s_m=s, speed_mps=speed)
 
 
-def plan_of_positions(ahead_m: FloatArray, seen: Situation) -> Plan:
+def plan_of_positions(ahead_m: FloatArray, seen: OwnMotion | Situation) -> Plan:
     """Fifty positions ahead of the car, made drivable.
 
     The first one gives the speed after the tick, v' = 2 s_1 / dt - v, within what -8 ... +3 m/s^2 allow; it is moved if
@@ -83,7 +121,7 @@ def plan_of_positions(ahead_m: FloatArray, seen: Situation) -> Plan:
     return Plan(s_m=seen.s_m + np.maximum.accumulate(ahead), speed_mps=fits)
 
 
-def plan_of_profile(number: int, seen: Situation, parameters: ProfileParameters) -> Plan:
+def plan_of_profile(number: int, seen: OwnMotion | Situation, parameters: ProfileParameters) -> Plan:
     """One of the speed profiles of the lattice, or the plan of the tick before."""
     trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
     path, step, speed, accel, desired = (

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.kernels import njit
 from giveway.sim import motion
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
 from giveway.sim.motion import look_up
+from giveway.sim.state import State, Static
 
 PATH_POINTS, PATH_SPACING_M = 40, 2.0
 """The route is seen for 78 m ahead, a point each 2 m."""
@@ -63,7 +66,7 @@ def clip_observation(parts: dict[str, Any]) -> None:
         np.clip(parts[name], np.array(low, "f4"), np.array(high, "f4"), out=parts[name])
 
 
-@compiled(motion)
+@njit(cache=True, nogil=True)
 def observe_path(path: FloatArray, step: float, s: float, x: float, y: float, heading: float, out: Any) -> None:
     """Write (40, 4) the route from the foot point on; straight on beyond its end."""
     cos, sin = math.cos(heading), math.sin(heading)
@@ -80,7 +83,7 @@ def observe_path(path: FloatArray, step: float, s: float, x: float, y: float, he
         out[k, 3] = path[min(max(int(at / step), 0), path.shape[0] - 1), 5]
 
 
-@compiled()
+@njit(cache=True, nogil=True)
 def observe_others(
     own: int, heading: float, states: FloatArray, present: BoolArray, sizes: FloatArray, priority: IntArray, out: Any
 ) -> None:
@@ -118,7 +121,7 @@ def observe_others(
         out[row, 8] = 1.0
 
 
-@compiled()
+@njit(cache=True, nogil=True)
 def observe_areas(
     own: int, areas: FloatArray, s: FloatArray, speeds: FloatArray, present: BoolArray, sizes: FloatArray, out: Any
 ) -> None:
@@ -154,3 +157,59 @@ def observe_areas(
         out[row, 2] = min(max((areas[n, 3] - s[j] - 0.5 * sizes[j, 0]) / speed, 0.0), LATEST_S)
         out[row, 3] = min(max((areas[n, 4] - s[j] + 0.5 * sizes[j, 0]) / speed, 0.0), LATEST_S)
         out[row, 4] = areas[n, 5]
+
+
+@compiled(motion)
+def observe_worlds(
+    static: Static,
+    state: State,
+    worlds: BoolArray,
+    expected: FloatArray,
+    priority: IntArray,
+    areas: FloatArray,
+    num_areas: IntArray,
+    ego_out: Any,
+    path_out: Any,
+    others_out: Any,
+    areas_out: Any,
+) -> None:
+    """Write what the egos of the marked worlds see.
+
+    Args:
+        static: of the batch.
+        state: of the batch.
+        worlds: (W,) whose observation is wanted.
+        expected: (W,) progress of the recorded humans [m].
+        priority: (W, A) 1, 0 or -1, see :func:`observe_others`.
+        areas: (W, N, 6) see :func:`observe_areas`.
+        num_areas: (W,) how many of them there are.
+        ego_out: (W, 5) written.
+        path_out: (W, 40, 4) written.
+        others_out: (W, 16, 9) written.
+        areas_out: (W, 8, 5) written.
+    """
+    road = static.road
+    looks, visible = np.empty((static.driver.shape[1], 5)), np.empty(static.driver.shape[1], dtype=np.bool_)
+    for w in range(worlds.size):
+        if not worlds[w]:
+            continue
+        n, ego = static.num_agents[w], static.ego[w]
+        for i in range(n):
+            car = state.car[w, i]
+            looks[i, 0], looks[i, 1], looks[i, 2] = car[X], car[Y], car[SPEED]
+            looks[i, 3], looks[i, 4] = math.cos(car[HEADING]), math.sin(car[HEADING])
+            visible[i] = state.present[w, i] and not static.hidden[w, i]
+        own, s = state.car[w, ego], state.lane[w, ego, 0]
+        progress = s - static.start_lane[w, ego, 0]
+        ego_out[w, 0] = progress
+        ego_out[w, 1] = own[SPEED]
+        ego_out[w, 2] = own[ACCEL]
+        ego_out[w, 3] = static.desired_speed[w, ego]
+        ego_out[w, 4] = expected[w] - progress
+        route = state.route[w, ego] if state.route[w, ego] >= 0 else static.start_route[w, ego]
+        first = road.first[route]
+        path = road.path[first : first + road.num_rows[route]]
+        observe_path(path, road.step[route], s, own[X], own[Y], own[HEADING], path_out[w])
+        observe_others(ego, own[HEADING], looks[:n], visible[:n], static.size[w], priority[w], others_out[w])
+        near = areas[w, : num_areas[w]]
+        observe_areas(ego, near, state.lane[w, :, 0], looks[:n, 2], visible[:n], static.size[w], areas_out[w])

@@ -53,7 +53,7 @@ NOBODY = -1
 FILTER_ROWS = (X1, X2, P11, P12, P22)
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def meet(pairs: Any, row: int, minds: Any, table: Any) -> None:
     """2.4: the prior about another vehicle, before its first observation."""
     theta = minds.theta[row // SLOTS]
@@ -65,7 +65,7 @@ def meet(pairs: Any, row: int, minds: Any, table: Any) -> None:
     pairs.belief[row] = 0.0
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def kind_of(minds: Any, pairs: Any, row: int) -> int:
     """What pairs in one vector have in common: θ, both kinds of control, whether to think."""
     mind = row // SLOTS
@@ -73,13 +73,14 @@ def kind_of(minds: Any, pairs: Any, row: int) -> int:
     return common * 2 + (1 if pairs.task[row] == THINK else 0)
 
 
-@njit
-def pack(first: int, last: int, minds: Any, pairs: Any, table: Any) -> Any:
-    """Pairs of some minds by kind, WIDTH in a vector: (G, WIDTH) rows, free lanes NOBODY, and (G,) their kind.
+@njit(forceinline=True, _nrt=False)
+def pack(first: int, last: int, minds: Any, pairs: Any, table: Any, count: Any, order: Any, kind: Any) -> int:
+    """Pairs of some minds by kind, WIDTH in a vector: rows (free lanes NOBODY) and kind of each; how many vectors.
 
-    Who stands also forgets the braking that was planned (2.13, first rule).
+    Who stands also forgets the braking that was planned (2.13, first rule). ``count`` has a place for every kind, and
+    serves as the next free lane of a kind afterwards.
     """
-    count = np.zeros(8 * len(table.length), dtype=np.int64)
+    count[:] = 0
     for row in range(first * SLOTS, last * SLOTS):
         if pairs.task[row] != OFF:
             count[kind_of(minds, pairs, row)] += 1
@@ -88,23 +89,22 @@ def pack(first: int, last: int, minds: Any, pairs: Any, table: Any) -> Any:
                 for q in range(table.length[minds.theta[mind]]):
                     minds.plan[mind, q] = max(minds.plan[mind, q], 0.0)
     groups = 0
-    at = np.zeros(len(count), dtype=np.int64)  # next free lane of a kind
     for i in range(len(count)):
-        at[i] = groups * WIDTH
-        groups += -(-count[i] // WIDTH)
-    order = np.full((groups, WIDTH), NOBODY, dtype=np.int64)
-    kind = np.zeros(groups, dtype=np.int64)
-    flat = order.reshape(-1)
+        num = count[i]
+        count[i] = groups * WIDTH
+        groups += -(-num // WIDTH)
+    for group in range(groups):
+        order[group] = NOBODY
     for row in range(first * SLOTS, last * SLOTS):
         if pairs.task[row] != OFF:
             i = kind_of(minds, pairs, row)
-            flat[at[i]] = row
-            kind[at[i] // WIDTH] = i
-            at[i] += 1
-    return order, kind
+            order[count[i] // WIDTH, count[i] % WIDTH] = row
+            kind[count[i] // WIDTH] = i
+            count[i] += 1
+    return groups
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def seat_pair(state: Any, mind: Any, counters: Any, penalty: Any, lane: int, row: int, minds: Any, pairs: Any) -> None:
     """Copy a pair into a lane."""
     for vehicle in range(2):
@@ -131,7 +131,7 @@ def seat_pair(state: Any, mind: Any, counters: Any, penalty: Any, lane: int, row
     penalty[WIDTH + lane] = YIELD_PENALTY if pairs.priority[row] > 0 else 0.0
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def keep_pair(state: Any, mind: Any, seen: Any, lane: int, row: int, pairs: Any, beta: float, thinks: bool) -> None:
     """Copy what a lane has found into its pair."""
     for i in range(5):
@@ -153,7 +153,7 @@ def keep_pair(state: Any, mind: Any, seen: Any, lane: int, row: int, pairs: Any,
             pairs.p_first[row, u] = 1.0 if first else (0.0 if second else math.nan)
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def think_vector(rows: Any, kind: int, minds: Any, pairs: Any, table: Any, seed: Any, noise: Any, room: Any) -> None:
     """Look (2.3 to 2.5) and, if the kind says so, weigh (2.6 to 2.12) in one vector of pairs.
 
@@ -197,7 +197,7 @@ def think_vector(rows: Any, kind: int, minds: Any, pairs: Any, table: Any, seed:
             keep_pair(state, mind, seen, lane, rows[lane], pairs, k[BETA], thinks)
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def choose(first: int, last: int, minds: Any, pairs: Any, table: Any) -> None:
     """2.12 and 2.13 of some minds, m(u) being the least over the others it thought about; writes ``accel``."""
     actions = len(table.actions)
@@ -225,7 +225,7 @@ def choose(first: int, last: int, minds: Any, pairs: Any, table: Any) -> None:
         superpose(minds, pairs, table, mind)
 
 
-@njit
+@njit(forceinline=True, _nrt=False)
 def superpose(minds: Any, pairs: Any, table: Any, mind: int) -> None:
     """2.13: add the action to the plan and forget the evidence, if the mind acts; apply and shift the plan."""
     theta, jerk = minds.theta[mind], minds.jerk[mind]
@@ -247,12 +247,15 @@ def _build(digest: str) -> Any:
     def decide_minds(first: int, last: int, minds: Any, pairs: Any, table: Any, seed: Any, noise: Any) -> None:
         """One decision of minds ``first`` to ``last``; arguments as in :func:`think_vector`."""
         assert len(digest) > 0  # a free variable, hence part of the key of the cache
-        order, kind = pack(first, last, minds, pairs, table)
+        kinds = 8 * len(table.length)
+        most = (last - first) * SLOTS // WIDTH + min(kinds, (last - first) * SLOTS) + 1
+        order, kind = np.zeros((most, WIDTH), dtype=np.int64), np.zeros(most, dtype=np.int64)
+        groups = pack(first, last, minds, pairs, table, np.zeros(kinds, dtype=np.int64), order, kind)
         room = (
             np.zeros(2 * VEHICLE), np.zeros(3 * len(table.actions) * WIDTH), np.zeros(4 * WIDTH, dtype=np.uint32),
             np.zeros(2 * WIDTH), np.zeros(5 * WIDTH), np.zeros(3 * WIDTH), np.zeros((0, 2, 3)), np.zeros(WIDTH),
         )  # fmt: skip
-        for group in range(len(kind)):
+        for group in range(groups):
             think_vector(order[group], kind[group], minds, pairs, table, seed, noise, room)
         choose(first, last, minds, pairs, table)
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.generate.evaluation.realism import QUANTITIES, distances, joined, motion_values
+from giveway.metrics.motion_distances import QUANTITIES, distances, joined, motion_values
 from giveway.testing.worlds import car, tracks_of
 
 

@@ -1,9 +1,9 @@
-"""One world behind PettingZoo's parallel interface, for learners of others."""
+"""One world whose cars act from outside, behind PettingZoo's parallel interface, for learners of others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from giveway.core.seeds import seed_for
-from giveway.generate.protocol import Fault, Outcome, Scenes
-from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.sim.state import State
 
 Seen = NDArray[np.float32]
 
@@ -20,17 +19,55 @@ BOUND = 100.0
 """Of every number in an observation."""
 
 
+class ActingCars(Protocol):
+    """Worlds with learning cars, of which the first is shown; rewards and observations are theirs."""
+
+    @property
+    def n_cars(self) -> int:
+        """Number of learning cars."""
+        ...
+
+    @property
+    def n_actions(self) -> int | None:
+        """Number of discrete actions; None with continuous ones."""
+        ...
+
+    @property
+    def observation_size(self) -> int:
+        """Numbers that a car sees."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """Of the simulator."""
+        ...
+
+    def reset(self, scenes: Any = None, *, seed: int) -> Seen:
+        """Begin an episode; (1, k, n) what the cars see."""
+        ...
+
+    def step(self, actions: Any) -> Any:
+        """Move by 0.1 s; observations, rewards, terminated and truncated of what follows."""
+        ...
+
+    def close(self) -> None:
+        """End helper processes."""
+        ...
+
+
 class TrafficEnv(ParallelEnv[str, Seen, Any]):
     """Learning cars ``car1`` to ``carK`` around an ego.
 
     Args:
-        settings: what kind of world.
+        worlds: one world; ``giveway.generate.worlds.traffic_env`` makes both.
+        facts: what the info of a step tells about what follows it.
     """
 
     metadata = {"name": "giveway_traffic_v1", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
 
-    def __init__(self, settings: WorldSettings | None = None) -> None:
-        self.worlds = Worlds(settings or WorldSettings(), n_worlds=1)
+    def __init__(self, worlds: ActingCars, facts: Callable[[Any], Mapping[str, Any]]) -> None:
+        self.worlds = worlds
+        self._facts = facts
         self.render_mode = None
         self.possible_agents = [f"car{i + 1}" for i in range(self.worlds.n_cars)]
         self.agents: list[str] = []
@@ -55,14 +92,14 @@ class TrafficEnv(ParallelEnv[str, Seen, Any]):
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Seen], dict[str, dict[str, Any]]]:
-        """Begin an episode; ``options["scenes"]`` may hold a :class:`giveway.generate.protocol.Scenes` of one scene."""
+        """Begin an episode; ``options["scenes"]`` may hold where it starts, as the worlds take it."""
         if seed is not None:
             self._seed, self._episode = seed, 0
         scenes = (options or {}).get("scenes")
         number = seed_for(self._seed, "episode", self._episode)
         self._episode += 1
         self.agents = list(self.possible_agents)
-        seen = self.worlds.reset(scenes if isinstance(scenes, Scenes) else None, seed=number)
+        seen = self.worlds.reset(scenes, seed=number)
         return self._each(seen[0]), {agent: {} for agent in self.agents}
 
     def step(
@@ -79,12 +116,7 @@ class TrafficEnv(ParallelEnv[str, Seen, Any]):
         rewards = {agent: float(after.rewards[0, row]) for agent, row in rows.items()}
         truncated = {agent: bool(after.truncated[0]) for agent in rows}
         terminated = {agent: bool(after.terminated[0, row]) and not truncated[agent] for agent, row in rows.items()}
-        facts = {
-            "outcome": Outcome(int(after.outcome[0])).name,
-            "fault": Fault(int(after.fault[0])).name,
-            "avoidable": bool(after.avoidable[0]),
-            "escape_ratio": float(after.escape_ratio[0]),
-        }
+        facts = self._facts(after)
         infos = {agent: dict(facts) for agent in rows}
         self.agents = [a for a in self.agents if not (terminated[a] or truncated[a])]
         return seen, rewards, terminated, truncated, infos
@@ -94,7 +126,7 @@ class TrafficEnv(ParallelEnv[str, Seen, Any]):
         return self.worlds.state.car[0].astype(np.float32).ravel()
 
     def render(self) -> None:
-        """Nothing: episodes are drawn from their tracks, see docs/generate/objective.md."""
+        """Nothing: episodes are drawn from their tracks, see docs/generate/environment.md."""
 
     def close(self) -> None:
         """End helper processes."""

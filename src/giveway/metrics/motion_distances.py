@@ -1,4 +1,7 @@
-"""How far the motion of generated cars is from that of recorded ones."""
+"""How far the motion of cars is from that of recorded ones, where no car has a recorded counterpart.
+
+Distributions over all cars are compared; :mod:`giveway.metrics.realism` judges each car by its own recording.
+"""
 
 from __future__ import annotations
 
