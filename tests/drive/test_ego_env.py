@@ -60,7 +60,7 @@ def test_an_episode_is_the_drive_of_a_planner_that_decides_the_same(cases, kind)
         def plan(self, situation):
             return plan_of(kind, chosen[situation.tick], situation, bounded=kind == "accel")
 
-    (drive,) = drive_cases([CASES[1]], SOURCE, predictor=None, planner=Same())
+    (drive,) = drive_cases([CASES[1]], SOURCE, predictor=None, planner=Same(), traffic="paper")
     np.testing.assert_array_equal(env.log().tracks.xy, drive.log.tracks.xy)
     np.testing.assert_array_equal(env.log().plans, drive.log.plans)
     np.testing.assert_array_equal(env.log().ego_s, drive.log.ego_s)

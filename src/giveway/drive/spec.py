@@ -61,7 +61,7 @@ class DriveSpec(BaseModel):
     metric: str = "challenge"
     max_cases: int | None = Field(default=None, ge=1)
     seed: int = 0
-    traffic: Literal["clean", "paper"] = "paper"
+    traffic: Literal["clean", "paper"] = "clean"
     checkpoint: Path | None = None
     keep_predictions: bool = True
     threads: int = Field(default=1, ge=1, exclude=True)

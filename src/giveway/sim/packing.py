@@ -58,6 +58,7 @@ def pack(cases: Sequence[PreparedCase], bounds: MotionBounds | None = None) -> t
             replayed = replay_route[c] >= 0
             desired[c] = np.where(replayed, np.maximum(fastest, SLOWEST_DESIRED_MPS), desired[c])
             slows[c] = True
+            slows[c, case.ego] = False
     start_lane = np.zeros((*shape, 3))
     start_lane[..., 0] = padded("start_s", 0.0, np.float64)
     step = np.where(route >= 0, road.step[route], 1.0) if road.step.size else np.ones(shape)
