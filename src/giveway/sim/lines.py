@@ -17,9 +17,11 @@ from giveway.roads.queries import PreparedMap
 from giveway.roads.tables import RoadTables
 
 RoadLines = PreparedMap | RoadTables | Sequence[FloatArray] | None
-"""A prepared lane map, the tables of a road, or center lines (P, 2) in driving direction."""
+"""A prepared lane map, the tables of a road, or center lines in driving direction: (P, 2) points, or (P, 5) as
+:func:`line_through` gives them, which saves the time to make them."""
 
 SPACING_M = 0.5
+LINE_COLUMNS = 5
 EVERY = 5
 """Ticks between two looks at the lane of a car."""
 
@@ -111,7 +113,10 @@ def center_lines(road: RoadLines, tracks: Tracks, car: int, first: int, last: in
         return [
             line_through(road.center_of(chain).points, 0.0) for chain in lane_chains(road, tracks, car, first, last)
         ]
-    return [line_through(np.asarray(points, dtype=np.float64)[:, :2], 0.0) for points in road]
+    return [
+        points if points.shape[1] == LINE_COLUMNS else line_through(points[:, :2], 0.0)
+        for points in (np.asarray(line, dtype=np.float64) for line in road)
+    ]
 
 
 def lane_chains(road: PreparedMap, tracks: Tracks, car: int, first: int, last: int) -> list[tuple[int, ...]]:
@@ -174,10 +179,16 @@ def _ahead(tracks: Tracks, one: int, two: int, first: int, last: int) -> bool:
     return bool(np.cos(heading) * dx + np.sin(heading) * dy >= 0.0)
 
 
+@njit(cache=True, nogil=True)
 def _misfit(line: FloatArray, xy: FloatArray, heading: FloatArray) -> float:
     """Mean offset of positions from a line, with the difference in direction."""
-    at = ((line[:, None, :2] - xy) ** 2).sum(axis=2).argmin(axis=0)
-    across = line[at, 2] * (xy[:, 1] - line[at, 1]) - line[at, 3] * (xy[:, 0] - line[at, 0])
-    along = line[at, 2] * (xy[:, 0] - line[at, 0]) + line[at, 3] * (xy[:, 1] - line[at, 1])
-    turn = np.abs(wrap_angle(heading - elementary.arctan2(line[at, 3], line[at, 2])))
-    return float((np.hypot(across, along) + TURN_M * turn).mean())
+    total = 0.0
+    for k in range(heading.size):
+        nearest, at = math.inf, 0
+        for row in range(line.shape[0]):
+            dx, dy = xy[k, 0] - line[row, 0], xy[k, 1] - line[row, 1]
+            if dx * dx + dy * dy < nearest:
+                nearest, at = dx * dx + dy * dy, row
+        turn = heading[k] - math.atan2(line[at, 3], line[at, 2])
+        total += math.sqrt(nearest) + TURN_M * abs((turn + math.pi) % (2.0 * math.pi) - math.pi)
+    return total / heading.size
