@@ -66,7 +66,7 @@ class Batch:
     ids: AnyArray
     kinds: AnyArray
     paths: list[Sequence[CarPath | None]]
-    roads: Sequence[LaneMap | None] = ()
+    roads: list[LaneMap | None] = field(default_factory=list)
     seed: int = 0
     roll_out: int = 0
     events: Sequence[list[LogEvent]] = ()
