@@ -132,8 +132,8 @@ def drive_log(
     case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
     state = simulation.state
-    tracks = _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
-    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+    tracks = tracks_in(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+    recorded = tracks_in(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
     events += _life_events(simulation, c, tracks) + simulation.batch.events[c]
@@ -182,7 +182,7 @@ def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ..
     )
 
 
-def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
+def tracks_in(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(
