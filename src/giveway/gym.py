@@ -11,7 +11,11 @@
 
 from __future__ import annotations
 
-import gymnasium
+from giveway.core.extras import require
+
+require(["generate/gymnasium"], purpose="the environment of the ego")
+
+import gymnasium  # noqa: E402 - after it is known to be there
 
 EGO = "giveway/Ego-v0"
 

@@ -232,7 +232,7 @@ def test_drawn_scenes_are_safe_and_the_same_for_a_seed():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"cars": 0}, {"cars": 5}, {"road": "motorway"}, {"ego": "nobody"}, {"actions": "wish"}, {"steps": 0},
+    [{"cars": 0}, {"cars": 5}, {"road": "footpath"}, {"ego": "nobody"}, {"actions": "wish"}, {"steps": 0},
      {"road": "no_such_map.osm"}, {"colour": "red"}, {"traffic": 99}],
 )  # fmt: skip
 def test_impossible_settings_get_a_sentence(settings):

@@ -8,6 +8,8 @@ import pytest
 
 from giveway.core.log import Grade
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.roads.library import make_road
+from giveway.roads.tables import road_tables
 from giveway.sim.careful import braked
 from giveway.sim.contacts import find_contacts
 from giveway.sim.cut_in import ttc_limit
@@ -212,6 +214,32 @@ def test_in_a_bend_gaps_are_measured_along_the_lane():
     for road in (None, [lane], [lane * 1.2, lane]):
         found = verdict_of(cars, road=road)
         assert (found.conflict, found.violators, found.grade) == ("longitudinal", ("ego",), Grade.A)
+        assert found.numbers["gap_lat_m"] < 0.0
+
+
+@pytest.mark.parametrize("name", ["straight", "merge", "roundabout", "four_way"])
+def test_on_every_road_of_the_library_the_follower_has_to_brake(name):
+    """Along any way, in bends too, gaps are along the lane: nobody is said to move sideways."""
+    road = road_tables(make_road(name))
+    for way in range(0, len(road.first), 3):
+        rows = road.path[road.first[way] : road.first[way] + road.num_rows[way]]
+        at = road.step[way] * np.arange(len(rows))
+        if at[-1] < 70.0:
+            continue
+
+        def along(start, speed, accel=0.0, rows=rows, at=at):
+            def state(t):
+                late = min(max(t - 0.5, 0.0), speed / -accel if accel < 0.0 else np.inf)
+                now = speed + accel * late
+                s = start + speed * min(t, 0.5) + speed * late + 0.5 * accel * late**2
+                x, y, heading = (np.interp(s, at, rows[:, column]) for column in (0, 1, 4))
+                return x, y, now * np.cos(heading), now * np.sin(heading)
+
+            return state
+
+        tracks = tracks_of({"ego": along(5.0, 10.0), "lead": along(26.0, 10.0, accel=-6.0)}, seconds=4.0)
+        found = judge(tracks, find_contacts(tracks, ego="ego")[0], road, ego="ego")
+        assert (found.conflict, found.violators, found.grade) == ("longitudinal", ("ego",), Grade.A), way
         assert found.numbers["gap_lat_m"] < 0.0
 
 

@@ -124,3 +124,12 @@ def not_importable():
         pass
 
     return Local()
+
+
+class HangsLater(Careless, name="hangs_later"):
+    """Never answers in its fifth tick."""
+
+    def plan(self, situation):
+        if situation.tick == 4:
+            time.sleep(600)
+        return super().plan(situation)

@@ -66,9 +66,9 @@ def test_who_gives_way_on_ready_roads():
     crossing, merge, ring = roads.crossing_road(), roads.merge_road(), roads.roundabout_road()
     for site, yielding, priority in [
         (crossing, "north", "east"),
-        (merge, "ramp", "before"),
-        (ring, "join 0", "ring 0 pass"),
-        (ring, "join 3", "ring 3 pass"),
+        (merge, "ramp end", "lane 0 0"),
+        (ring, "join 0", "pass 0"),
+        (ring, "join 3", "pass 3"),
     ]:
         assert site.road.lanes[site.lane_ids[yielding]].yields_to == (site.lane_ids[priority],)
         assert site.lane_ids[priority] in site.road.lanes[site.lane_ids[yielding]].conflicts

@@ -17,7 +17,7 @@ REGISTRIES: dict[str, tuple[str, str]] = {
     ),
     "Splits": ("giveway.gaps.splits:SPLITS", "`splits` of a run"),
     "Predictors": ("giveway.predictors:PREDICTORS", "`giveway drive run --predictor NAME`, `models` of a run"),
-    "Roads of generated traffic": ("giveway.roads.library:ROADS", "`giveway generate ... --road NAME`"),
+    "Roads": ("giveway.roads.library:ROADS", "`giveway generate ... --road NAME`"),
     "Seed searches": ("giveway.generate.search:SEARCHES", "`giveway generate run --search NAME`"),
     "Drivers": (
         "giveway.sim.drivers:DRIVERS",

@@ -282,7 +282,7 @@ def _check_device(name: str) -> None:
     """Refuse a device that is not there before the first cell, without loading torch for the usual one."""
     if name != "cpu":
         try:
-            from giveway.predictors.torch_device import device_named
+            from giveway.predictors.torch_setup import device_named
         except ImportError as error:
             raise MissingDependencyError("torch", extra="learn", purpose=f"computing on {name}") from error
         device_named(name)

@@ -9,14 +9,14 @@ import shapely
 
 from giveway.core.arrays import FloatArray
 from giveway.core.lanes import Lane, LaneMap
-from giveway.core.polylines import cubic_bezier
+from giveway.roads.library.shapes import arc, bezier, line
+from giveway.roads.road import sides_of
 
 CENTER_M = 1000.0
 """Sites lie around (1000, 1000), as in INTERACTION."""
 
 LANE_WIDTH_M = 3.6
 LIMIT_MPS = 50 / 3.6
-_SPACING_M = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +38,9 @@ class BundledRoad:
 
 def merge_road() -> BundledRoad:
     """A straight main road from west to east and a ramp that joins it from the south-west."""
-    main_in, main_out = _line((880.0, 1000.0), (1000.0, 1000.0)), _line((1000.0, 1000.0), (1120.0, 1000.0))
+    main_in, main_out = line((880.0, 1000.0), (1000.0, 1000.0)), line((1000.0, 1000.0), (1120.0, 1000.0))
     start = np.array([890.0, 972.0])
-    ramp = _curve(start, (945.0, 972.0), (950.0, 1000.0), (1000.0, 1000.0))
+    ramp = bezier(start, (945.0, 972.0), (950.0, 1000.0), (1000.0, 1000.0))
     lanes = _lanes({1: main_in, 2: main_out, 3: ramp}, successors={1: (2,), 3: (2,)}, yields={3: (1,)})
     through = np.concatenate([main_in, main_out[1:]])
     return BundledRoad(
@@ -54,22 +54,22 @@ def merge_road() -> BundledRoad:
 def junction_road() -> BundledRoad:
     """A four-way junction; the road from west to east has priority over the one from south to north."""
     west = (
-        _line((890.0, 998.2), (991.0, 998.2)),
-        _line((991.0, 998.2), (1009.0, 998.2)),
-        _line((1009.0, 998.2), (1110.0, 998.2)),
+        line((890.0, 998.2), (991.0, 998.2)),
+        line((991.0, 998.2), (1009.0, 998.2)),
+        line((1009.0, 998.2), (1110.0, 998.2)),
     )
     east = (
-        _line((1110.0, 1001.8), (1009.0, 1001.8)),
-        _line((1009.0, 1001.8), (991.0, 1001.8)),
-        _line((991.0, 1001.8), (890.0, 1001.8)),
+        line((1110.0, 1001.8), (1009.0, 1001.8)),
+        line((1009.0, 1001.8), (991.0, 1001.8)),
+        line((991.0, 1001.8), (890.0, 1001.8)),
     )
     south = (
-        _line((1001.8, 890.0), (1001.8, 991.0)),
-        _line((1001.8, 991.0), (1001.8, 1009.0)),
-        _line((1001.8, 1009.0), (1001.8, 1110.0)),
+        line((1001.8, 890.0), (1001.8, 991.0)),
+        line((1001.8, 991.0), (1001.8, 1009.0)),
+        line((1001.8, 1009.0), (1001.8, 1110.0)),
     )
-    left = _curve((1001.8, 991.0), (1001.8, 999.0), (999.0, 1001.8), (991.0, 1001.8))
-    right = _curve((1001.8, 991.0), (1001.8, 995.5), (1004.5, 998.2), (1009.0, 998.2))
+    left = bezier((1001.8, 991.0), (1001.8, 999.0), (999.0, 1001.8), (991.0, 1001.8))
+    right = bezier((1001.8, 991.0), (1001.8, 995.5), (1004.5, 998.2), (1009.0, 998.2))
     lanes = _lanes(
         {
             1: west[0],
@@ -115,19 +115,19 @@ def roundabout_road() -> BundledRoad:
         approach = CENTER_M + 30.0 * out + 2.2 * side
         lanes[10 * k + 1] = np.concatenate(
             [
-                _line(far + 2.2 * side, approach),
-                _curve(approach, approach - 8.0 * out, inside - 6.0 * tangent_in, inside)[1:],
+                line(far + 2.2 * side, approach),
+                bezier(approach, approach - 8.0 * out, inside - 6.0 * tangent_in, inside)[1:],
             ]
         )
         depart = CENTER_M + 30.0 * out - 2.2 * side
         lanes[10 * k + 2] = np.concatenate(
             [
-                _curve(outside, outside + 6.0 * tangent_out, depart - 8.0 * out, depart),
-                _line(depart, far - 2.2 * side)[1:],
+                bezier(outside, outside + 6.0 * tangent_out, depart - 8.0 * out, depart),
+                line(depart, far - 2.2 * side)[1:],
             ]
         )
-        lanes[10 * k + 3] = _arc(radius, enter, arms[(k + 1) % 4] - gate)
-        lanes[10 * k + 4] = _arc(radius, leave, enter)
+        lanes[10 * k + 3] = CENTER_M + arc(radius, enter, arms[(k + 1) % 4] - gate)
+        lanes[10 * k + 4] = CENTER_M + arc(radius, leave, enter)
     for k in range(4):
         after = (k + 1) % 4
         successors |= {
@@ -156,30 +156,11 @@ def roundabout_road() -> BundledRoad:
 ROADS = {"merge": merge_road, "roundabout": roundabout_road, "junction": junction_road}
 
 
-def _line(start: object, end: object) -> FloatArray:
-    a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
-    return np.linspace(a, b, max(int(np.hypot(*(b - a)) / _SPACING_M), 1) + 1)
-
-
-def _curve(p0: object, p1: object, p2: object, p3: object) -> FloatArray:
-    """Cubic Bezier curve."""
-    a, b, c, d = (np.asarray(p, dtype=np.float64) for p in (p0, p1, p2, p3))
-    length = np.hypot(*(b - a)) + np.hypot(*(c - b)) + np.hypot(*(d - c))
-    return cubic_bezier(a, b, c, d, np.linspace(0.0, 1.0, max(int(length / _SPACING_M), 4) + 1))
-
-
-def _arc(radius: float, start: float, end: float) -> FloatArray:
-    while end < start:
-        end += 2 * np.pi
-    angle = np.linspace(start, end, max(int(radius * (end - start) / _SPACING_M), 4) + 1)
-    return CENTER_M + radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-
 def _lanes(
     centers: dict[int, FloatArray], *, successors: dict[int, tuple[int, ...]], yields: dict[int, tuple[int, ...]]
 ) -> dict[int, Lane]:
     """Lanes of constant width around center lines, with predecessors and conflicts."""
-    sides = {n: _sides(center) for n, center in centers.items()}
+    sides = {n: sides_of(center, 0.5 * LANE_WIDTH_M) for n, center in centers.items()}
     areas = {n: shapely.Polygon(np.concatenate([left, right[::-1]])).buffer(0.0) for n, (left, right) in sides.items()}
     made: dict[int, Lane] = {}
     for n, center in sorted(centers.items()):
@@ -198,9 +179,3 @@ def _lanes(
             yields_to=yields.get(n, ()),
         )
     return made
-
-
-def _sides(center: FloatArray) -> tuple[FloatArray, FloatArray]:
-    way = np.gradient(center, axis=0)
-    normal = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.hypot(way[:, 0], way[:, 1])[:, None]
-    return center + 0.5 * LANE_WIDTH_M * normal, center - 0.5 * LANE_WIDTH_M * normal

@@ -13,7 +13,30 @@ if TYPE_CHECKING:
     from giveway.experiments.cluster import ClusterSpec
 
 
-class LocalEngine:
+class _Engine:
+    """What the engines of the public API have in common: another one computes."""
+
+    _engine: Executor
+
+    @property
+    def name(self) -> str:
+        """``serial`` in this process, ``local`` in others of this machine, ``dask`` on a cluster."""
+        return self._engine.name
+
+    @property
+    def num_workers(self) -> int:
+        """How many cells are computed at the same time; 0 for a cluster before its first run."""
+        return self._engine.num_workers
+
+    def run(self, jobs: Iterable[Job], control: Control) -> Iterator[Outcome]:
+        """See :class:`giveway.experiments.engine.Executor`."""
+        return self._engine.run(jobs, control)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'this process' if self.name == 'serial' else f'{self.num_workers} workers'})"
+
+
+class LocalEngine(_Engine):
     """Computes cells on this machine, one process per core.
 
     Args:
@@ -37,31 +60,14 @@ class LocalEngine:
                 found="workers=0",
                 hint="workers=1 or more",
             )
-        self._engine: Executor = (
+        self._engine = (
             SerialExecutor()
             if workers == 0
             else ProcessExecutor(num_workers=workers, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
         )
 
-    @property
-    def name(self) -> str:
-        """``serial`` in this process, else ``local``."""
-        return self._engine.name
 
-    @property
-    def num_workers(self) -> int:
-        """How many cells are computed at the same time."""
-        return self._engine.num_workers
-
-    def run(self, jobs: Iterable[Job], control: Control) -> Iterator[Outcome]:
-        """See :class:`giveway.experiments.engine.Executor`."""
-        return self._engine.run(jobs, control)
-
-    def __repr__(self) -> str:
-        return f"LocalEngine({'this process' if self.name == 'serial' else f'{self.num_workers} workers'})"
-
-
-class DaskEngine:
+class DaskEngine(_Engine):
     """Computes cells on the workers of a Dask cluster.
 
     Args:
@@ -99,20 +105,6 @@ class DaskEngine:
             spec = given or ClusterSpec(kind="local")
             connect = cluster_from(spec if workers is None else spec.model_copy(update={"workers": workers}))
         self._engine = DaskExecutor(connect, time_limit_s=time_limit_s, memory_limit_mb=memory_limit_mb)
-
-    name = "dask"
-
-    @property
-    def num_workers(self) -> int:
-        """Workers seen last; 0 before the first run."""
-        return self._engine.num_workers
-
-    def run(self, jobs: Iterable[Job], control: Control) -> Iterator[Outcome]:
-        """See :class:`giveway.experiments.engine.Executor`."""
-        return self._engine.run(jobs, control)
-
-    def __repr__(self) -> str:
-        return f"DaskEngine({self.num_workers} workers)"
 
 
 def check_cluster(scheduler: str | None, cluster: object, workers: int | None) -> None:

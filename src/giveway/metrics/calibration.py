@@ -24,11 +24,9 @@ SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
     of="gaps",
     items="samples",
     formula="(p - a)^2",
-    unit="",
     better="lower",
     range=(0.0, 1.0),
     needs=OutputKind.PROBABILITY,
-    version=1,
     reference="Brier 1950, for two classes in the form with one term.",
 )
 def brier(truth: GapTruth, prediction: Prediction) -> FloatArray:
@@ -46,7 +44,6 @@ def brier(truth: GapTruth, prediction: Prediction) -> FloatArray:
     better="lower",
     range=(0.0, -math.log(SMALLEST_PROBABILITY)),
     needs=OutputKind.PROBABILITY,
-    version=1,
     reference="Good 1952; natural logarithm.",
 )
 def log_loss(truth: GapTruth, prediction: Prediction) -> FloatArray:
@@ -63,10 +60,8 @@ def log_loss(truth: GapTruth, prediction: Prediction) -> FloatArray:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="sum over 10 equal bins of p of (samples in bin / N) |mean of a - mean of p|",
-    unit="",
     better="lower",
     range=(0.0, 1.0),
-    version=1,
     reference="Naeini, Cooper, Hauskrecht 2015, for the probability of acceptance; bins [k/10, (k+1)/10), the last "
     "one closed.",
 )

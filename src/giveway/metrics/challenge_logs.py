@@ -70,13 +70,11 @@ def terms_of(log: DriveLog) -> dict[str, ChallengeTerms]:
     name="s_eff",
     title="$S_{eff}$",
     formula="min(1, max(p, 0.1 m) / max(p_recorded, 0.1 m)), p the progress along the recorded path; 1 at its end",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
     needs="recording",
     column="",
-    version=1,
     reference=f"{SOURCE}; with a floor of 0.1 m, and undefined where the recorded ego waits (less than 1 m).",
 )
 def s_eff(log: DriveLog) -> MetricValue:
@@ -94,7 +92,6 @@ def s_eff(log: DriveLog) -> MetricValue:
     range=(0.0, math.inf),
     of="drive",
     column="",
-    version=1,
     reference=SOURCE,
 )
 def s_jer(log: DriveLog) -> MetricValue:
@@ -111,7 +108,6 @@ def s_jer(log: DriveLog) -> MetricValue:
     range=(0.0, math.inf),
     of="drive",
     column="",
-    version=1,
     reference=SOURCE,
 )
 def s_vel(log: DriveLog) -> MetricValue:
@@ -123,13 +119,11 @@ def s_vel(log: DriveLog) -> MetricValue:
     name="s_cou",
     title="$S_{cou}$",
     formula="sum over right-of-way cars of S_jer + S_vel of that car",
-    unit="",
     better="lower",
     range=(0.0, math.inf),
     of="drive",
     items="cars",
     column="",
-    version=1,
     reference=f"{SOURCE}; all right-of-way cars, where the document knows one. Cars that were never present cost 0.",
 )
 def s_cou(log: DriveLog) -> MetricValue:
@@ -149,14 +143,12 @@ def _variant(rules: ChallengeRules, title: str, how: str) -> Metric:
         name=rules.name,
         title=title,
         formula="10 S_eff - S_jer - S_vel - S_cou",
-        unit="",
         better="higher",
         range=(-math.inf, math.inf),
         of="drive",
         items="terms",
         needs="recording",
         column="",
-        version=1,
         reference=f"{SOURCE}; {how}",
     )
     def score(log: DriveLog) -> MetricValue:

@@ -25,10 +25,8 @@ TINY = 1e-9
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="max over 51 thresholds tau of the share of samples with [p > tau] = a",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference=f"{BENCHMARK}. Optimistic, as the threshold is chosen on the test samples.",
 )
 def accuracy(accepted: BoolArray, p: FloatArray) -> float:
@@ -51,10 +49,8 @@ def accuracy(accepted: BoolArray, p: FloatArray) -> float:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="share of accepted samples with p <= tau, tau the first threshold with the highest accuracy",
-    unit="",
     better="lower",
     range=(0.0, 1.0),
-    version=1,
     reference=f"{BENCHMARK}, eq. 7, which prints the opposite inequality.",
 )
 def miss_rate(accepted: BoolArray, p: FloatArray) -> float:
@@ -77,10 +73,8 @@ def miss_rate(accepted: BoolArray, p: FloatArray) -> float:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="share of rejected samples with p < theta, theta = min of p over accepted samples",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference="Schumann et al. 2023 (supplement), eq. 24, with the number of rejected samples in the denominator "
     "(the equation prints the number of all samples; benchmark and code use the rejected ones).",
     prediction_times=("critical",),
@@ -106,10 +100,8 @@ def tnr_pr(accepted: BoolArray, p: FloatArray) -> float:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="share of rejected samples with p < theta, theta = 0.1-quantile of p over accepted samples",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference="Variant of TNR-PR that a single accepted sample cannot decide; quantile with linear interpolation.",
 )
 def tnr_pr_10(accepted: BoolArray, p: FloatArray) -> float:
@@ -131,10 +123,8 @@ def tnr_pr_10(accepted: BoolArray, p: FloatArray) -> float:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="share of rejected samples with p < theta, theta = largest score with #{accepted: p >= theta} >= 0.9 N_A",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference=f"{BENCHMARK}; theta is a score that occurs, so recall is never below 0.9.",
 )
 def tnr_at_90(accepted: BoolArray, p: FloatArray) -> float:

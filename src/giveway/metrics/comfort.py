@@ -134,13 +134,11 @@ TOO_SHORT = "the ego is present for fewer than three instants"
     name="comfortable",
     title="Comfortable",
     formula="1 if accelerations, yaw rate and acceleration and jerk of the ego stay within human bounds, else 0",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
     items="extremes",
     column="comfort",
-    version=1,
     reference="nuPlan devkit, metrics documentation: ego is comfortable; Savitzky-Golay filter 5/2.",
 )
 def comfortable(log: DriveLog) -> MetricValue:
@@ -165,7 +163,6 @@ def comfortable(log: DriveLog) -> MetricValue:
     range=(0.0, math.inf),
     of="drive",
     column="",
-    version=1,
     reference="Comparable with recordings, whose speed is noisy; S_jer is not smoothed.",
 )
 def rms_jerk_smoothed(log: DriveLog) -> MetricValue:

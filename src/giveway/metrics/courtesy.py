@@ -102,7 +102,6 @@ def courtesy_of(log: DriveLog) -> tuple[CourtesyCost, ...]:
     items="cars",
     needs="recording",
     column="",
-    version=1,
     reference="As S_cou, as a difference to the recording.",
 )
 def courtesy_jerk(log: DriveLog) -> MetricValue:
@@ -122,7 +121,6 @@ def courtesy_jerk(log: DriveLog) -> MetricValue:
     items="cars",
     needs="recording",
     column="delay s",
-    version=1,
     reference="As S_cou, as a difference to the recording; negative where cars gained time.",
 )
 def courtesy_delay_s(log: DriveLog) -> MetricValue:
@@ -142,7 +140,6 @@ def courtesy_delay_s(log: DriveLog) -> MetricValue:
     items="cars",
     needs="recording",
     column="",
-    version=1,
     reference="As S_cou, as a difference to the recording; Savitzky-Golay filter 11/3.",
 )
 def courtesy_imposed_decel(log: DriveLog) -> MetricValue:

@@ -31,7 +31,6 @@ def _ade_facts(beta: float, name: str, title: str, reference: str) -> dict[str, 
         "of": "gaps",
         "items": "samples",
         "needs": OutputKind.TRAJECTORIES,
-        "version": 1,
         "reference": reference,
     }
 
@@ -62,7 +61,6 @@ def _fde_facts(beta: float, name: str, title: str) -> dict[str, Any]:
         "of": "gaps",
         "items": "samples",
         "needs": OutputKind.TRAJECTORIES,
-        "version": 1,
         "reference": f"Benchmark paper, beta = {beta:g}; samples without observed step are left out.",
     }
 

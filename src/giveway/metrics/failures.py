@@ -39,7 +39,6 @@ def _measure(
         better=better,
         range=(0.0, highest),
         of="campaign",
-        version=1,
         reference="own; docs/generate/protocol.md",
         column=column,
     )

@@ -158,7 +158,6 @@ NUPLAN = "nuPlan devkit, closed-loop metrics documentation"
     name="gated_score",
     title="Gated score",
     formula="no_fault x on_road x forward x progressing x (5 ttc + 5 progress + 4 limit + 2 comfort) / 16",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
@@ -182,13 +181,11 @@ def gated(log: DriveLog) -> MetricValue:
     name="speed_limit_compliance",
     title="Speed limit compliance",
     formula="max(0, 1 - integral of the overspeed / (2.23 m/s x duration)); 1 where no limit is known",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
     needs="map",
     column="",
-    version=1,
     reference=NUPLAN,
 )
 def speed_limit_compliance(log: DriveLog) -> float:
@@ -200,13 +197,11 @@ def speed_limit_compliance(log: DriveLog) -> float:
     name="progress",
     title="Progress",
     formula="min(1, max(p, 0.1 m) / max(p_recorded, 0.1 m)); 0 after driving back",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
     needs="recording",
     column="",
-    version=1,
     reference=f"{NUPLAN}; unlike S_eff defined where the recorded ego waits.",
 )
 def progress(log: DriveLog) -> float:

@@ -34,7 +34,6 @@ BLOCK = 64
     better="lower",
     range=(-math.inf, 20.0),
     needs=OutputKind.TRAJECTORIES,
-    version=1,
     reference="Ivanovic & Pavone 2019 (The Trajectron); variance floor of (1 cm)^2 added, so that paths that agree "
     "exactly have a density.",
 )

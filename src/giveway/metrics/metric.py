@@ -170,12 +170,12 @@ def metric(
     name: str,
     title: str,
     formula: str,
-    unit: str,
     better: Better,
     range: tuple[float, float],
     of: Of,
-    version: int,
     reference: str,
+    unit: str = "",
+    version: int = 1,
     items: str = "",
     needs: str = "",
     column: str | None = None,
@@ -185,8 +185,8 @@ def metric(
     """Make a metric of a plain function; see :class:`MetricInfo` for the facts.
 
     Args:
-        name, title, formula, unit, better, range, of, version, reference: facts.
-        items, needs, column, prediction_times: further facts.
+        name, title, formula, better, range, of, reference: facts.
+        unit, version, items, needs, column, prediction_times: further facts.
         decomposes: False for a metric of gaps that is a function (accepted, p) -> value of all samples together.
     """
     info = MetricInfo(

@@ -79,7 +79,6 @@ def _error(name: str, of: str, title: str, formula: str, *, role: Role | None = 
         items="predictions",
         needs="predictions",
         column=column,
-        version=1,
         reference="Over the instants within the case at which the predicted car is present.",
     )
     def error(log: DriveLog) -> Any:
@@ -110,12 +109,10 @@ ade_reactive_m = _error(
     name="fallbacks",
     title="Predictions replaced",
     formula="predictions that were missing or unusable and were replaced by constant velocity",
-    unit="",
     better="lower",
     range=(0.0, math.inf),
     of="drive",
     column="",
-    version=1,
     reference="Rules in docs/drive/predictors.md.",
 )
 def fallbacks(log: DriveLog) -> int:
@@ -127,12 +124,10 @@ def fallbacks(log: DriveLog) -> int:
     name="predictions",
     title="Predictions",
     formula="predictions that the planner was given",
-    unit="",
     better="neither",
     range=(0.0, math.inf),
     of="drive",
     column="",
-    version=1,
     reference="One per predicted car and tick; 0 in a log without predictions.",
 )
 def predictions(log: DriveLog) -> MetricValue:

@@ -23,10 +23,8 @@ NUM_THRESHOLDS = 101
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="mean over pairs (i accepted, j rejected) of [p_i > p_j] + 0.5 [p_i = p_j]",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference="Schumann et al. 2023 (supplement), eq. 22, with ties sharing the mean rank (Mann and Whitney 1947).",
     prediction_times=("initial", "constant"),
 )
@@ -47,10 +45,8 @@ def auc(accepted: BoolArray, p: FloatArray) -> float:
     needs=OutputKind.PROBABILITY,
     decomposes=False,
     formula="trapezoids under (false, true positive rate) at 101 thresholds, decision p > threshold",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
-    version=1,
     reference="Form used for the tables of Schumann et al. 2023 (profile `paper`). Scores within the same hundredth "
     "count as ties, which is harmless for shares of 100 paths and severe for probabilities crowding near 0 or 1.",
 )

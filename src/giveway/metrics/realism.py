@@ -236,13 +236,11 @@ def realism_of(log: DriveLog) -> Realism:
     name="realism",
     title="Realism",
     formula="weighted mean over features of exp(mean log probability of recorded values under simulated ones)",
-    unit="",
     better="higher",
     range=(0.0, 1.0),
     of="drive",
     items="features",
     needs="recording",
-    version=1,
     reference="Montali et al. (2023), Waymo Open Sim Agents Challenge, weights of 2025; averaged over cars.",
 )
 def realism_score(log: DriveLog) -> MetricValue:

@@ -18,11 +18,9 @@ from giveway.metrics.predictions import times_of
     items="samples",
     formula="0.5 ((1/T_end) (int_0^t* F + int_t*^T_end (1 - F)) + (1 - p) a), F piecewise linear through "
     "(0, 0), (q_k, 0.1 k p), (T_end, p)",
-    unit="",
     better="lower",
     range=(0.0, 1.0),
     needs=OutputKind.TIME,
-    version=1,
     reference="Code of Schumann et al. 2023, with both parts also for p = 0 (the code omits the first one there) and "
     "without overwriting the labels.",
 )

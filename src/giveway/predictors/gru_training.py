@@ -63,7 +63,7 @@ def train_gru(
         MissingDependencyError: without PyTorch.
     """
     try:
-        from giveway.predictors.torch_threads import one_torch_thread
+        from giveway.predictors.torch_setup import one_torch_thread
     except ImportError as error:
         raise MissingDependencyError("torch", extra="learn", purpose="training a predictor") from error
     with one_torch_thread():

@@ -1,15 +1,17 @@
-"""A road as whole ways through it."""
+"""A road as whole ways through it, with the lanes, markings and rules it is made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import shapely
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import UsageError
 from giveway.core.lanes import Lane, LaneMap
+from giveway.roads.sketch import RoadSketch
 
 MIN_WAY_M = 40.0
 
@@ -31,7 +33,11 @@ class Road:
         ego_ways: ways that the ego may take.
         ego_start_m: range of the ego's start along its way [m]; the upper end is cut at a third of the way.
         drivable: area; the ways at full width if None.
-        lane_map: lanes for pictures; made from the ways if None.
+        lane_map: lanes with rules; one lane per way and no rules if None.
+        routes: ids of the lanes of each way, in driving order; empty if the ways themselves are the lanes.
+        lane_ids: lane name to id, for roads that were drawn with names.
+        sketch: the drawing that :mod:`giveway.roads.writer` writes as a lanelet2 map; None if the road was read from
+            one or has no drawing.
     """
 
     name: str
@@ -44,6 +50,9 @@ class Road:
     ego_start_m: tuple[float, float] = (10.0, 30.0)
     drivable: shapely.Geometry | None = None
     lane_map: LaneMap | None = None
+    routes: tuple[tuple[int, ...], ...] = ()
+    lane_ids: Mapping[str, int] = field(default_factory=dict[str, int])
+    sketch: RoadSketch | None = None
 
     def __post_init__(self) -> None:
         if not self.ways or not self.ego_ways:
@@ -64,21 +73,28 @@ class Road:
         half = 0.5 * self.lane_width_m + self.shoulder_m
         return shapely.union_all([shapely.LineString(w).buffer(half, cap_style="flat") for w in self.ways])
 
+    def gives_way(self) -> BoolArray:
+        """(L, L) whether the first way must give way to the second by a rule of the map, anywhere along it."""
+        lanes = self.map().lanes
+        routes = self.routes or tuple((n,) for n in range(len(self.ways)))
+        yields = [frozenset(other for lane in route for other in lanes[lane].yields_to) for route in routes]
+        return np.array([[bool(rules & set(route)) for route in routes] for rules in yields], dtype=np.bool_)
+
     def map(self) -> LaneMap:
-        """Lanes to draw."""
+        """Lanes, with their rules where the road has any."""
         if self.lane_map is not None:
             return self.lane_map
         lanes = {n: _lane(n, way, 0.5 * self.lane_width_m, self.speed_limit_mps) for n, way in enumerate(self.ways)}
         return LaneMap(name=self.name, lanes=lanes)
 
 
-def _lane(number: int, center: FloatArray, half_width: float, limit: float) -> Lane:
+def sides_of(center: FloatArray, half_width_m: float) -> tuple[FloatArray, FloatArray]:
+    """Left and right bound of a lane of constant width around a center line, (P, 2) each [m]."""
     way = np.gradient(center, axis=0)
     normal = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.hypot(way[:, 0], way[:, 1])[:, None]
-    return Lane(
-        id=number,
-        left=center + half_width * normal,
-        right=center - half_width * normal,
-        center=center,
-        speed_limit_mps=limit,
-    )
+    return center + half_width_m * normal, center - half_width_m * normal
+
+
+def _lane(number: int, center: FloatArray, half_width_m: float, limit_mps: float) -> Lane:
+    left, right = sides_of(center, half_width_m)
+    return Lane(id=number, left=left, right=right, center=center, speed_limit_mps=limit_mps)

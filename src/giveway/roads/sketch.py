@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -76,6 +76,20 @@ class RoadSketch:
     rules: tuple[RuleSketch, ...] = ()
     keepouts: tuple[FloatArray, ...] = ()
     lines: tuple[LineSketch, ...] = field(default=())
+
+    def moved(self, by_m: tuple[float, float]) -> RoadSketch:
+        """The same drawing elsewhere."""
+        shift = np.asarray(by_m, dtype=np.float64)
+
+        def line(drawn: LineSketch) -> LineSketch:
+            return replace(drawn, points=drawn.points + shift)
+
+        return RoadSketch(
+            lanes=tuple(replace(lane, left=line(lane.left), right=line(lane.right)) for lane in self.lanes),
+            rules=tuple(replace(rule, stop_lines=tuple(p + shift for p in rule.stop_lines)) for rule in self.rules),
+            keepouts=tuple(points + shift for points in self.keepouts),
+            lines=tuple(line(drawn) for drawn in self.lines),
+        )
 
 
 def lane_along(

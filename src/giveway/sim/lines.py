@@ -10,14 +10,16 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
-from giveway.core.frames import wrap_angle
 from giveway.core.kernels import njit
 from giveway.core.tracks import Tracks
 from giveway.roads.queries import PreparedMap
 from giveway.roads.tables import RoadTables
 
 RoadLines = PreparedMap | RoadTables | Sequence[FloatArray] | None
-"""A prepared lane map, the tables of a road, or center lines (P, 2) in driving direction."""
+"""A prepared lane map, the tables of a road, or center lines (P, 2) in driving direction, or (P, 5) made of them with
+:func:`line_through`, which saves time where many contacts are judged."""
+
+LINE_COLUMNS = 5
 
 SPACING_M = 0.5
 EVERY = 5
@@ -79,25 +81,32 @@ def _resampled(xy: FloatArray, heading: float) -> FloatArray:
     return line
 
 
-def line_for(tracks: Tracks, one: int, two: int, first: int, last: int, road: RoadLines = None) -> FloatArray:
-    """The line (P, 5) for two cars between two instants, both included.
+def line_for(state: FloatArray, lanes: Sequence[FloatArray] = ()) -> FloatArray:
+    """The line (P, 5) for two cars.
 
-    With a road, the center line that fits car ``one`` best. Without, the path of the rear car, unless that turned more
+    With lanes, the center line that fits the first car best. Without, the path of the rear car, unless that turned more
     than the front one (a car that changes lanes must not be its own measure); the path of the front car also where the
     rear one drives on it, since then it covers the bend between the two.
+
+    Args:
+        state: (2, n, 5) x, y, heading, vx, vy of both cars, the contact last.
+        lanes: center lines (P, 5), see :func:`center_lines`.
     """
-    found = center_lines(road, tracks, one, first, last)
-    if found:
-        xy, heading = tracks.xy[one, first : last + 1 : EVERY], known_heading(tracks, one, first, last)[::EVERY]
-        return min(found, key=lambda line: _misfit(line, xy, heading))
-    front, rear = (two, one) if _ahead(tracks, one, two, first, last) else (one, two)
-    turned = {i: _turned(tracks, i, first, last) for i in (front, rear)}
-    path = _path(tracks, front, first, last)
-    apart = float(np.hypot(*(tracks.xy[front, first] - tracks.xy[rear, first])))
-    end = tracks.xy[rear, last : last + 1], known_heading(tracks, rear, first, last)[-1:]
-    if turned[front] <= turned[rear] + EQUAL_TURN_RAD and path[-1, 4] >= apart and _misfit(path, *end) < ON_PATH_M:
+    if lanes:
+        return best_line(state[0], lanes)
+    rear = 0 if _is_ahead(state) else 1
+    front_turned, rear_turned = _turned(state[1 - rear]), _turned(state[rear])
+    path = line_through(state[1 - rear, :, :2], float(state[1 - rear, -1, 2]))
+    covers = path[-1, 4] >= math.hypot(*(state[1, 0, :2] - state[0, 0, :2]))
+    if front_turned <= rear_turned + EQUAL_TURN_RAD and covers and _misfit(path, state[rear, -1:]) < ON_PATH_M:
         return path
-    return _path(tracks, rear if turned[rear] <= turned[front] + EQUAL_TURN_RAD else front, first, last)
+    chosen = rear if rear_turned <= front_turned + EQUAL_TURN_RAD else 1 - rear
+    return line_through(state[chosen, :, :2], float(state[chosen, -1, 2]))
+
+
+def best_line(state: FloatArray, lanes: Sequence[FloatArray]) -> FloatArray:
+    """The line that fits the states (n, 5) of one car best."""
+    return lanes[0] if len(lanes) == 1 else min(lanes, key=lambda line: _misfit(line, state))
 
 
 def center_lines(road: RoadLines, tracks: Tracks, car: int, first: int, last: int) -> list[FloatArray]:
@@ -105,13 +114,21 @@ def center_lines(road: RoadLines, tracks: Tracks, car: int, first: int, last: in
     if road is None:
         return []
     if isinstance(road, RoadTables):
-        ways = zip(road.first.tolist(), road.num_rows.tolist(), strict=True)
-        return [line_through(road.path[start : start + count, :2], 0.0) for start, count in ways]
+        return _lines_of_tables(road)
     if isinstance(road, PreparedMap):
         return [
             line_through(road.center_of(chain).points, 0.0) for chain in lane_chains(road, tracks, car, first, last)
         ]
-    return [line_through(np.asarray(points, dtype=np.float64)[:, :2], 0.0) for points in road]
+    return [points if points.shape[1] == LINE_COLUMNS else line_through(points[:, :2], 0.0) for points in road]
+
+
+def _lines_of_tables(road: RoadTables) -> list[FloatArray]:
+    """Rows of all ways as lines; they have equal spacing already."""
+    lines: list[FloatArray] = []
+    for first, count, step in zip(road.first.tolist(), road.num_rows.tolist(), road.step.tolist(), strict=True):
+        arc = step * np.arange(count)
+        lines.append(np.concatenate([road.path[first : first + count, :4], arc[:, None]], axis=1))
+    return lines
 
 
 def lane_chains(road: PreparedMap, tracks: Tracks, car: int, first: int, last: int) -> list[tuple[int, ...]]:
@@ -131,6 +148,8 @@ def lane_chains(road: PreparedMap, tracks: Tracks, car: int, first: int, last: i
 def known_heading(tracks: Tracks, car: int, first: int, last: int) -> FloatArray:
     """Headings between two instants; the direction of motion where the source gives none, 0 where it stands too."""
     heading = tracks.heading[car, first : last + 1]
+    if not np.isnan(heading).any():
+        return heading
     velocity = tracks.velocity[car, first : last + 1]
     return np.where(np.isnan(heading), elementary.arctan2(velocity[:, 1], velocity[:, 0]), heading)
 
@@ -157,27 +176,35 @@ def states_of(tracks: Tracks, rows: Sequence[int], first: int, last: int) -> Flo
     )
 
 
-def _path(tracks: Tracks, car: int, first: int, last: int) -> FloatArray:
-    return line_through(tracks.xy[car, first : last + 1], float(known_heading(tracks, car, first, last)[-1]))
+@njit(cache=True, nogil=True)
+def _turned(state: FloatArray) -> float:
+    """How much a car turned, to either side, at half-second steps back from the contact [rad]."""
+    total, k = 0.0, state.shape[0] - 1
+    while k >= EVERY:
+        turn = state[k, 2] - state[k - EVERY, 2]
+        total += abs((turn + math.pi) % (2.0 * math.pi) - math.pi)
+        k -= EVERY
+    return total
 
 
-def _turned(tracks: Tracks, car: int, first: int, last: int) -> float:
-    """How much a car turned, to either side, at half-second steps [rad]."""
-    heading = known_heading(tracks, car, first, last)[::-EVERY]
-    return float(np.abs(wrap_angle(np.diff(heading))).sum())
+@njit(cache=True, nogil=True)
+def _is_ahead(state: FloatArray) -> bool:
+    """Whether the second car is ahead of the first one at the first tick, seen along its heading."""
+    dx, dy = state[1, 0, 0] - state[0, 0, 0], state[1, 0, 1] - state[0, 0, 1]
+    return math.cos(state[0, 0, 2]) * dx + math.sin(state[0, 0, 2]) * dy >= 0.0
 
 
-def _ahead(tracks: Tracks, one: int, two: int, first: int, last: int) -> bool:
-    """Whether car ``two`` is ahead of car ``one`` at the first instant, seen along its heading."""
-    heading = float(known_heading(tracks, one, first, last)[0])
-    dx, dy = tracks.xy[two, first] - tracks.xy[one, first]
-    return bool(np.cos(heading) * dx + np.sin(heading) * dy >= 0.0)
-
-
-def _misfit(line: FloatArray, xy: FloatArray, heading: FloatArray) -> float:
-    """Mean offset of positions from a line, with the difference in direction."""
-    at = ((line[:, None, :2] - xy) ** 2).sum(axis=2).argmin(axis=0)
-    across = line[at, 2] * (xy[:, 1] - line[at, 1]) - line[at, 3] * (xy[:, 0] - line[at, 0])
-    along = line[at, 2] * (xy[:, 0] - line[at, 0]) + line[at, 3] * (xy[:, 1] - line[at, 1])
-    turn = np.abs(wrap_angle(heading - elementary.arctan2(line[at, 3], line[at, 2])))
-    return float((np.hypot(across, along) + TURN_M * turn).mean())
+@njit(cache=True, nogil=True)
+def _misfit(line: FloatArray, state: FloatArray) -> float:
+    """Mean distance of a car from a line, with the difference in direction, at half-second steps [m]."""
+    total, count = 0.0, 0
+    for k in range(0, state.shape[0], EVERY):
+        best, at = np.inf, 0
+        for p in range(line.shape[0]):
+            far = (line[p, 0] - state[k, 0]) ** 2 + (line[p, 1] - state[k, 1]) ** 2
+            if far < best:
+                best, at = far, p
+        turn = state[k, 2] - math.atan2(line[at, 3], line[at, 2])
+        total += math.sqrt(best) + TURN_M * abs((turn + math.pi) % (2.0 * math.pi) - math.pi)
+        count += 1
+    return total / count

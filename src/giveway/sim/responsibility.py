@@ -20,7 +20,7 @@ from giveway.sim.careful_drive import avoids
 from giveway.sim.contacts import find_contacts
 from giveway.sim.cut_in import CutIn, cut_in_of
 from giveway.sim.junctions import Junction, junction_of
-from giveway.sim.lines import RoadLines, line_for, sizes_of, states_of
+from giveway.sim.lines import RoadLines, center_lines, line_for, sizes_of, states_of
 from giveway.sim.responses import drifts_on, fails_to_brake, hits_the_brakes, speeds_up
 from giveway.sim.rss import GAP_LAT, GAP_LON, NEED_LAT, NEED_LON, REAR, U0, V0, Law, danger_before, relate
 
@@ -79,8 +79,7 @@ def judge(
         return _nobody("in contact from the first tick of one of them")
     first, last, dt = _window(tracks, rows, event.start_tick), event.start_tick, tracks.dt_s
     state, size = states_of(tracks, rows, first, last), sizes_of(tracks)[list(rows)]
-    line = line_for(tracks, *rows, first, last, road)
-    related = relate(line, state, size, law)
+    related = relate(line_for(state, center_lines(road, tracks, rows[0], first, last)), state, size, law)
     start, is_lateral = danger_before(related)
     found = _blame(related[start:], is_lateral, (event.first, event.second), law, dt)
     junction = junction_of(tracks, rows, first, last, road, yields_to, law, dt, danger=start, is_lateral=is_lateral)

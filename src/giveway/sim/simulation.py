@@ -98,6 +98,8 @@ class Simulation:
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
         self._names = _names(self.cases, agents)
+        self._rows = np.arange(len(self.cases))
+        self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
         self._waiting_at = -1
         self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
@@ -110,8 +112,7 @@ class Simulation:
             (driver, mine, driver.reset(self.batch, mine, everyone, None))
             for driver, mine in self._outside_drivers(drivers or {})
         ]
-        rows = np.arange(len(self.cases))
-        self._outside = self.static.driver[rows, self.static.ego] == DriverCode.EXTERNAL
+        self._outside = self.static.driver[self._rows, self.static.ego] == DriverCode.EXTERNAL
         self._outside &= np.array([not case.driver_name[case.ego] for case in self.cases], dtype=np.bool_)
         hosted = planner is not None and bool(self._outside.any())
         self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
@@ -127,11 +128,23 @@ class Simulation:
         if self._waiting_at == self.tick:
             return self._waiting
         column = PAST + self.tick
-        ego_here = self.state.on[np.arange(len(self.cases)), self.static.ego, column]
-        running = (self.static.num_ticks > self.tick) & ego_here
-        case, agent = np.nonzero(self._predicted & self.state.on[:, :, column] & running[:, None])
-        self._waiting_at, self._waiting = self.tick, (case.astype(np.int64), agent.astype(np.int64))
+        here = self.state.on[:, :, column]
+        running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
+        self._waiting_at, self._waiting = self.tick, np.nonzero(self._predicted & here & running[:, None])
         return self._waiting
+
+    def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
+        """Sizes, roads and names of cars; made anew only where other cars are asked for than before."""
+        before = self._asked
+        if before is None or not (np.array_equal(before[0], case) and np.array_equal(before[1], agent)):
+            facts = {
+                "size": self.static.size[case, agent],
+                "road": tuple(self._names[2][case]),
+                "case_ids": tuple(self._names[0][case]),
+                "car_ids": tuple(self._names[1][case, agent]),
+            }
+            self._asked = before = case, agent, facts
+        return before[2]
 
     def requests(self, reads: Collection[str] = ()) -> MotionInputs:
         """What must be predicted from the current state.
@@ -145,12 +158,9 @@ class Simulation:
         with_others = "others" in reads or "distances" in reads
         return MotionInputs(
             history=self._history(case, agent),
-            size=self.static.size[case, agent],
+            **self._identity(case, agent),
             **self._others(case, agent, filled=with_others),
-            road=tuple(self._names[2][case]),
             origin_m=ORIGIN_M,
-            case_ids=tuple(self._names[0][case]),
-            car_ids=tuple(self._names[1][case, agent]),
             tick=np.full(case.size, self.tick, dtype=np.int64),
             seed=self.seed,
             future=self._future(case, agent) if "future" in reads else None,
@@ -264,7 +274,7 @@ class Simulation:
         """Let planners decide for every ego that is driven from outside; the case of one that fails ends here."""
         if self.egos is None:
             return
-        here = self.state.status[np.arange(len(self.cases)), self.static.ego] == Status.PRESENT
+        here = self.state.status[self._rows, self.static.ego] == Status.PRESENT
         running = self._outside & here & (self.static.num_ticks > self.state.tick)
         self.egos.decide(np.flatnonzero(running).tolist(), forecast)
         failed = list(self.egos.findings)

@@ -15,13 +15,14 @@ from giveway.core.errors import (
 )
 from giveway.core.sealed_files import write_document, write_weights
 from giveway.core.seeds import seed_for
+from giveway.predictors.torch_setup import seeded
 from giveway.predictors.trajectron.batching import epoch_batches, training_length
 from giveway.predictors.trajectron.checkpoint import FILE, arrays_of, read_checkpoint, write_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig, kl_weight, logit_clamp
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork
 from giveway.predictors.trajectron.objective import step_log_density, training_objective
 from giveway.predictors.trajectron.recipe import Trajectron
-from giveway.predictors.trajectron.training import seeded, spoken, train, training_set
+from giveway.predictors.trajectron.training import spoken, train, training_set
 from references import trajectron as plain
 
 TINY = TrajectronConfig(epochs=4, batch_size=10, num_modes=5, decoder_size=16)

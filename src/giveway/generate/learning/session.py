@@ -12,7 +12,7 @@ from giveway.generate.learning.checkpoint import State, read_state, restore, wri
 from giveway.generate.learning.policy import Policy
 from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.training import Tick, Training
-from giveway.predictors.torch_threads import one_torch_thread
+from giveway.predictors.torch_setup import one_torch_thread
 
 Evaluate = Callable[[Policy], Mapping[str, float]]
 """Measures of a policy without noise."""

@@ -12,7 +12,7 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.predictions import Trajectories
 from giveway.core.samples import GapInputs, GapSamples
 from giveway.predictors.protocol import PredictorInfo, TrainingPlace
-from giveway.predictors.torch_device import device_named
+from giveway.predictors.torch_setup import device_named
 from giveway.predictors.trajectron.checkpoint import FILE, Checkpoint, TrainingState, write_checkpoint
 from giveway.predictors.trajectron.config import TrajectronConfig
 from giveway.predictors.trajectron.features import build_features, count_fallbacks, to_network

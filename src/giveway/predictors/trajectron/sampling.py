@@ -9,7 +9,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.predictions import NUM_PATHS
 from giveway.core.samples import GapInputs
 from giveway.core.seeds import seed_for
-from giveway.predictors.torch_threads import one_torch_thread
+from giveway.predictors.torch_setup import one_torch_thread
 from giveway.predictors.trajectron.dynamics import integrate
 from giveway.predictors.trajectron.features import build_features, from_network
 from giveway.predictors.trajectron.network import Batch, TrajectronNetwork

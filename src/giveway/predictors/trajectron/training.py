@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import EmptySelectionError, PredictionError
 from giveway.core.samples import GapSamples
 from giveway.core.seeds import seed_for, stream
-from giveway.predictors.torch_device import device_named
-from giveway.predictors.torch_threads import one_torch_thread
+from giveway.predictors.torch_setup import device_named, one_torch_thread, seeded
 from giveway.predictors.trajectron.batching import epoch_batches, expected_batches, training_length
 from giveway.predictors.trajectron.checkpoint import (
     FILE,
@@ -101,15 +99,6 @@ def training_set(samples: GapSamples, config: TrajectronConfig) -> TrainingSet:
             hint="drop them or shorten num_observed",
         )
     return TrainingSet(features=features, future=future, length=length, dt_s=samples.inputs.dt_s)
-
-
-@contextmanager
-def seeded(seed: int, device: torch.device) -> Generator[None]:
-    """Run a block with torch's generators seeded, and leave them as they were."""
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed % 2**63)
-        yield
 
 
 def train(

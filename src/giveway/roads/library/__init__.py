@@ -1,4 +1,4 @@
-"""Roads on which traffic is generated; one file and one line each."""
+"""Roads for bundled cases, generation, synthetic recordings and tests; one file and one line each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ ROADS: Registry[Callable[[], Road]] = Registry(
     "road",
     {
         "straight": "giveway.roads.library.straight:straight_road",
+        "motorway": "giveway.roads.library.motorway:motorway_road",
         "merge": "giveway.roads.library.merge:merge_road",
         "roundabout": "giveway.roads.library.roundabout:roundabout_road",
         "four_way": "giveway.roads.library.four_way:four_way_road",
+        "crossing": "giveway.roads.library.crossing:crossing_road",
     },
     group="giveway.roads",
 )

@@ -53,6 +53,7 @@ def road_of_map(lanes: LaneMap) -> Road:
         ego_start_m=(5.0, 40.0),
         drivable=prepared.drivable,
         lane_map=lanes,
+        routes=tuple(route for route, _ in kept),
     )
 
 

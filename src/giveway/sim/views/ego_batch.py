@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from giveway.core import _box_kernels
-from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.case import TICK_S
 from giveway.core.errors import UnknownNameError, UsageError
@@ -24,10 +22,10 @@ from giveway.planning.protocol import Plan
 from giveway.roads.conflicts import areas_between
 from giveway.roads.priority import rules_of
 from giveway.roads.queries import PreparedMap
-from giveway.sim import motion
+from giveway.sim import contacts, motion
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
-from giveway.sim.contacts import SHRINK_M
+from giveway.sim.contacts import boxes_touch, fill_box
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.packing import pack
@@ -297,7 +295,7 @@ class EgoBatch:
         static, state = self.static, self.state
         rows, ego = np.arange(len(self.cases)), static.ego
         began = np.zeros(len(self.cases), dtype=np.bool_)
-        touch(static, state, moving, SHRINK_M, self._touches, began)
+        touch(static, state, moving, self._touches, began)
         at_fault = np.zeros(len(self.cases), dtype=np.bool_)
         for w in np.flatnonzero(began).tolist():
             began[w], at_fault[w] = self._contact(w)
@@ -357,27 +355,24 @@ def _priorities(static: Static, w: int, areas: FloatArray) -> IntArray:
     return out
 
 
-@compiled(_box_kernels)
-def touch(static: Static, state: State, worlds: BoolArray, shrink: float, touches: BoolArray, began: BoolArray) -> None:
-    """Write (W, A) whose box overlaps that of the ego, both shrunk, and (W,) whether one of them did not before."""
-    boxes = np.zeros((2, 7))
+@compiled(_box_kernels, contacts)
+def touch(static: Static, state: State, worlds: BoolArray, touches: BoolArray, began: BoolArray) -> None:
+    """Write (W, A) who touches the ego, and (W,) whether one of them did not before."""
+    own, other = np.empty(7), np.empty(7)
     for w in range(worlds.size):
         ego = static.ego[w]
         if not worlds[w]:
             continue
+        car, size = state.car[w, ego], static.size[w, ego]
+        fill_box(car[X], car[Y], car[HEADING], size[0], size[1], own)
         for j in range(static.num_agents[w]):
             known = touches[w, j]
             touches[w, j] = False
-            if j == ego or not state.present[w, j] or not state.present[w, ego]:
-                continue
-            for row, i in enumerate((ego, j)):
-                car, size = state.car[w, i], static.size[w, i]
-                boxes[row, 0], boxes[row, 1] = car[X], car[Y]
-                boxes[row, 2], boxes[row, 3] = math.cos(car[HEADING]), math.sin(car[HEADING])
-                boxes[row, 4], boxes[row, 5] = 0.5 * (size[0] - shrink), 0.5 * (size[1] - shrink)
-            touches[w, j] = pair_overlaps(boxes[0], boxes[1])
-            if touches[w, j] and not known:
-                began[w] = True
+            if j != ego and state.present[w, j] and state.present[w, ego]:
+                car, size = state.car[w, j], static.size[w, j]
+                fill_box(car[X], car[Y], car[HEADING], size[0], size[1], other)
+                touches[w, j] = boxes_touch(own, other)
+                began[w] |= touches[w, j] and not known
 
 
 @compiled(motion, acting)

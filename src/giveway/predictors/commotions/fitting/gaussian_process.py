@@ -28,15 +28,12 @@ def quiet_torch() -> Generator[None]:
         warnings.simplefilter("ignore")  # importing BoTorch warns as well
         try:
             import botorch  # noqa: F401  # pyright: ignore[reportUnusedImport]
-            import torch
+
+            from giveway.predictors.torch_setup import one_torch_thread
         except ImportError as error:
             raise MissingDependencyError("botorch", extra="fit", purpose="Bayesian optimization") from error
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_torch_thread():
             yield
-        finally:
-            torch.set_num_threads(threads)
 
 
 def surrogate(search: Search, hyper: Mapping[str, Any] | None, *, refit: bool) -> tuple[Any, dict[str, Any]]:
