@@ -59,15 +59,15 @@ LIKELIHOOD = "likelihood_"
 TRAFFIC, EGO = "traffic", "ego"
 """Who is judged."""
 ROLL_OUTS = 32
-DRIVERS_JUDGED = ("replay", "idm", "idm_paper", "planner", "constant_speed")
+DRIVERS_JUDGED = ("replay", "idm", "idm_spread", "idm_paper", "planner", "constant_speed")
 
 
 class RealismSpec(BaseModel):
     """What to judge.
 
     Attributes:
-        drivers: of the traffic: registered names, or ``idm_paper`` for IDM with the constants of the challenge;
-            ``replay`` is the recording itself, the ceiling.
+        drivers: of the traffic: registered names, ``idm_paper`` for IDM with the constants of the challenge, or
+            ``idm_spread`` for cars that differ; ``replay`` is the recording itself, the ceiling.
         planners: of the ego, among replayed traffic.
         cases: case file or folder, or a :class:`giveway.sim.case_sets.CaseSet`; the bundled set if None.
         data: folder with the recordings of the cases.

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import VULNERABLE, corners, footprints
 from giveway.core.case import Car, Case, Role
 from giveway.core.scene import Scene
-from giveway.core.seeds import seed_for
+from giveway.core.seeds import seed_for, stream
 from giveway.core.tracks import Tracks
 from giveway.drive.driving import driver_of, new_simulation
 from giveway.drive.realism_areas import PassedAreas
@@ -41,14 +42,19 @@ class Traffic:
     Attributes:
         driver: registered driver of the cars.
         idm: constants of car-following cars.
+        spread: people differ: T is drawn per roll-out, v_0 per car and roll-out.
     """
 
     driver: str
     idm: IdmParameters = CLEAN
+    spread: bool = False
 
 
-VARIANTS = {"idm_paper": Traffic(driver="idm", idm=PAPER)}
+VARIANTS = {"idm_paper": Traffic(driver="idm", idm=PAPER), "idm_spread": Traffic(driver="idm", spread=True)}
 """Rows that are a driver with other constants."""
+
+HEADWAY_SPREAD, SPEED_SPREAD = 0.3, 0.15
+"""Standard deviations of log T and log v_0 where they are drawn; the second is our choice."""
 
 
 def traffic_called(name: str) -> Traffic:
@@ -117,12 +123,23 @@ def judge_traffic(
     traffic = traffic_called(name)
     driven = [with_drivers(with_traffic(case, traffic.driver), DriverCode.REPLAY) for case in cases]
     rows = [[i for i, role in enumerate(case.role) if role in (Role.REACTIVE, Role.IDM)] for case in cases]
-    outside = any(any(case.driver_name) for case in driven)
+    draws = traffic.spread or any(any(case.driver_name) for case in driven)
 
     def made(number: int) -> Simulation:
-        return Simulation(driven, seed=seed, roll_out=number, idm=traffic.idm, threads=threads)
+        idm, worlds = traffic.idm, driven
+        if traffic.spread:
+            scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
+            idm = idm._replace(headway_s=idm.headway_s * float(scale))
+            worlds = [_with_own_speeds(case, seed, number) for case in driven]
+        return Simulation(worlds, seed=seed, roll_out=number, idm=idm, threads=threads)
 
-    return _judge(driven, rows, made, roll_outs, repeat=not outside)
+    return _judge(driven, rows, made, roll_outs, repeat=not draws)
+
+
+def _with_own_speeds(case: PreparedCase, seed: int, number: int) -> PreparedCase:
+    """The same case with a desired speed drawn for each car, by its name."""
+    drawn = [stream(seed, "rollout", number, case.case.id, car, "speed").normal() for car in case.ids.tolist()]
+    return replace(case, desired_speed=case.desired_speed * elementary.exp(SPEED_SPREAD * np.array(drawn)))
 
 
 def judge_ego(

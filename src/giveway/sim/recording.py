@@ -183,6 +183,7 @@ def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ..
 
 
 def tracks_in(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
+    """Tracks of a case from states (A, T, 5) and presence (A, T); headings that the source lacks stay unknown."""
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(
