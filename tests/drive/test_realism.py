@@ -179,4 +179,16 @@ def test_a_run_resumes_and_never_compares_different_numbers_of_roll_outs(tmp_pat
         difference_of(rows["replay", 1], rows["idm", 32])
     with pytest.raises(UsageError, match="different numbers of roll-outs"):
         results.compare("replay", "idm")
-    assert "1 roll-outs" in results.table("").text()
+    text = results.table("").text()
+    assert "traffic, 1 roll-outs" in text
+    assert text.startswith("Not real traffic")
+
+
+def test_a_case_that_was_judged_in_an_older_way_counts_once(tmp_path, monkeypatch):
+    asked = {"drivers": ["idm"], "planners": [], "max_cases": 1, "roll_outs": 2}
+    run_realism(out=tmp_path, **asked)
+    monkeypatch.setattr("giveway.drive.realism.REALISM_VERSION", 99)
+    again = run_realism(out=tmp_path, **asked)
+    assert again.runs[-1]["counts"]["done"] == 1
+    (row,) = rows_of(again.frame())
+    assert row.case == ["merge-00"]

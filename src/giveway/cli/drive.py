@@ -228,7 +228,7 @@ def realism(
 def table(
     call: Call,
     store: Annotated[str, "Folder of giveway drive run, or s3://…"],
-    name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
+    name: Annotated[str, "leaderboard, cases for the terms of every case, or realism."] = "leaderboard",
     *,
     format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
@@ -236,7 +236,8 @@ def table(
     """Print the scores of all predictors beside the recorded drivers."""
     from giveway.reports.results import Results
 
-    return call.table(Results.open(store, kind="drive").table(name), format, out)
+    opened = Results.open(store, kind="realism" if name == "realism" else "drive")
+    return call.table(opened.table("leaderboard" if name == "realism" else name), format, out)
 
 
 @command(app)
@@ -246,12 +247,13 @@ def compare(
     a: Annotated[str, "Predictor A, or recorded for the recorded drivers."],
     b: Annotated[str, "Predictor B, or recorded."],
     *,
-    metric: Annotated[str, "score, s_eff, s_jer, s_vel or s_cou."] = "score",
+    metric: Annotated[str, "score, s_eff, s_jer, s_vel or s_cou; realism compares drivers."] = "score",
 ) -> Done:
     """Print the difference of two predictors with its interval."""
     from giveway.reports.results import Results
 
-    found = Results.open(store, kind="drive").compare(a, b, metric=metric)
+    choices = {} if metric == "realism" else {"metric": metric}
+    found = Results.open(store, kind="drive" if choices else "realism").compare(a, b, **choices)
     return Done(result={"report": found}, text=found)
 
 

@@ -129,10 +129,11 @@ class RealismExperiment:
                     "recording": case.recording,
                     "judged": judged,
                     "driver": name,
+                    "cast": spec.cast if judged == TRAFFIC else "",
                     "roll_outs": spec.roll_outs,
                     "seed": spec.seed,
                 },
-                settings={"case": case_dict(case), "cast": spec.cast},
+                settings={"case": case_dict(case)},
                 data=inputs.fingerprints[f"{case.dataset}/{case.recording}"],
                 versions={"realism": REALISM_VERSION, "drive": DRIVE_VERSION, "driver": version},
                 group=f"{judged} {name}",
@@ -186,7 +187,7 @@ def result_of(judged: Judged | None, roll_outs: int) -> CellResult:
             *(Measurement(metric=name, value=float(value), num_samples=cars) for name, value in counts.items()),
         ),
         samples=pl.DataFrame(rows, infer_schema_length=None) if rows else None,
-        info={"left_out": list(judged.left_out)},
+        info={"left_out": list(judged.left_out), "origins": list(judged.origins)},
     )
 
 
@@ -235,7 +236,7 @@ def run_realism(
 
 def _case_of(cell: Cell, source: SceneSource) -> Case:
     case = case_from(cell.settings["case"], cell.label())
-    everybody = cell.settings["cast"] == "all" and not case.is_altered
+    everybody = cell.params["cast"] == "all" and not case.is_altered
     return crowd(case, source.scene_of(case)) if everybody else case
 
 

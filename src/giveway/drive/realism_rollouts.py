@@ -11,6 +11,7 @@ from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.boxes import VULNERABLE, corners, footprints
 from giveway.core.case import Car, Case, Role
+from giveway.core.origins import sorted_origins
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for, stream
 from giveway.core.tracks import Tracks
@@ -79,6 +80,7 @@ class Judged:
         left_out: cars that were not present for 1 s in some roll-out.
         num_areas: order of passing that was decided in the recording, counted from each judged car.
         deterministic: all roll-outs were the same.
+        origins: of the recorded rows of the case, the most real first.
     """
 
     cars: Mapping[str, Mapping[str, float]]
@@ -86,6 +88,7 @@ class Judged:
     left_out: tuple[str, ...]
     num_areas: int
     deterministic: bool
+    origins: tuple[str, ...]
 
 
 def crowd(case: Case, scene: Scene) -> Case:
@@ -249,7 +252,14 @@ class _Reference:
             else:
                 left_out.append(str(self.case.ids[row]))
         same = all(np.array_equal(self.places[0], other, equal_nan=True) for other in self.places[1:])
-        return Judged(cars=cars, features=features, left_out=tuple(left_out), num_areas=areas, deterministic=same)
+        return Judged(
+            cars=cars,
+            features=features,
+            left_out=tuple(left_out),
+            num_areas=areas,
+            deterministic=same,
+            origins=tuple(sorted_origins(self.case.origins)),
+        )
 
 
 def _steering(simulation: Simulation, c: int) -> BoolArray:

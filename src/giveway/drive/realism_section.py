@@ -12,6 +12,7 @@ import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, UnknownNameError, UsageError
+from giveway.core.origins import banner
 from giveway.core.seeds import stream
 from giveway.drive.realism import EGO, LIKELIHOOD, SCORE, TRAFFIC
 from giveway.metrics.realism import FEATURES, PATH_FIXED
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 TITLES = {TRAFFIC: "traffic", EGO: "ego among replayed traffic"}
 HEADS = {"collision": "contact", "accel": "accel."}
+REFERENCE = "the reference traffic"
 BASELINE = "idm"
 """Driver that the others are compared with, where it was judged."""
 
@@ -38,6 +40,7 @@ class Row:
     Attributes:
         judged: who is judged, traffic or ego.
         driver: registered name.
+        cast: which cars are driven: all, or those listed in the case.
         roll_outs: per case.
         seed: root of the random streams.
         case: (N,) identifiers of the cases with a score.
@@ -50,6 +53,7 @@ class Row:
 
     judged: str
     driver: str
+    cast: str
     roll_outs: int
     seed: int
     case: list[str]
@@ -60,9 +64,9 @@ class Row:
     altered: int
 
     @property
-    def basis(self) -> tuple[str, int, int]:
+    def basis(self) -> tuple[str, str, int, int]:
         """What must be equal for two rows to be compared."""
-        return self.judged, self.roll_outs, int(self.total.get("steers", 0) > 0)
+        return self.judged, self.cast, self.roll_outs, int(self.total.get("steers", 0) > 0)
 
     def ends(self) -> tuple[float, float]:
         """95 % interval of the mean, whole recordings resampled; NaN with fewer than two recordings."""
@@ -71,9 +75,9 @@ class Row:
 
 def rows_of(frame: pl.DataFrame) -> list[Row]:
     """Rows of a tidy frame, in the order of the cells."""
-    names = ["judged", "driver", "roll_outs", "seed"]
+    names = ["judged", "driver", "cast", "roll_outs", "seed"]
     found: list[Row] = []
-    for (judged, driver, roll_outs, seed), part in frame.group_by(names, maintain_order=True):
+    for (judged, driver, cast, roll_outs, seed), part in frame.group_by(names, maintain_order=True):
         scores = part.filter(pl.col("metric") == SCORE)
         known = scores.filter(pl.col("value").is_not_nan() & pl.col("value").is_not_null())
         means = (
@@ -86,6 +90,7 @@ def rows_of(frame: pl.DataFrame) -> list[Row]:
             Row(
                 judged=str(judged),
                 driver=str(driver),
+                cast=str(cast),
                 roll_outs=int(str(roll_outs)),
                 seed=int(str(seed)),
                 case=known["case"].to_list(),
@@ -111,9 +116,9 @@ def difference_of(a: Row, b: Row) -> Difference:
     """
     if a.basis != b.basis:
         raise UsageError(
-            "realism from different numbers of roll-outs or sets of features cannot be compared",
+            "realism from different numbers of roll-outs, casts or sets of features cannot be compared",
             where=f"{a.driver}, {b.driver}",
-            found=", ".join(f"{row.judged} {row.roll_outs} roll-outs" for row in (a, b)),
+            found="; ".join(_basis_text(row) for row in (a, b)),
             hint="run both with the same --roll-outs",
         )
     first, second = dict(zip(a.case, a.score, strict=True)), dict(zip(b.case, b.score, strict=True))
@@ -150,11 +155,20 @@ def _interval(values: FloatArray, groups: Sequence[str], name: str) -> tuple[flo
 def leaderboard(results: Results) -> Table:
     """Mean likelihoods of all drivers, best first; numbers of roll-outs stand in blocks of their own."""
     rows = rows_of(results.frame())
-    bases = sorted({row.basis for row in rows}, key=lambda basis: (basis[0] != TRAFFIC, -basis[1], basis[2]))
+    origins = _origins(results)
+    bases = sorted({row.basis for row in rows}, key=lambda basis: (basis[0] != TRAFFIC, basis[1], -basis[2], basis[3]))
     blocks = tuple(_block([row for row in rows if row.basis == basis]) for basis in bases)
     missing = results.status.missing
     notes = [*_notes(rows), *([f"{missing} cells are missing: start the same run again to go on"] if missing else [])]
-    return Table(title="Realism: likelihood of the recording", blocks=blocks, notes=tuple(notes))
+    title = "Realism: likelihood of the recording"
+    return Table(title=title, blocks=blocks, banner=banner(REFERENCE, origins), notes=tuple(notes))
+
+
+def _origins(results: Results) -> list[str]:
+    """Origins of the recorded rows of all cases."""
+    keys = results.frame()["key"].unique(maintain_order=True)
+    found = [results.store.read_record(key).get("info", {}).get("origins", ()) for key in keys]
+    return list(dict.fromkeys(name for names in found for name in names))
 
 
 def _block(rows: Sequence[Row]) -> Block:
@@ -162,7 +176,7 @@ def _block(rows: Sequence[Row]) -> Block:
     heads = ["realism", "95 % interval", *(HEADS.get(name, name) for name in names), "cars", "areas", "cases"]
     ordered = sorted(rows, key=lambda row: -_mean(row))
     return Block(
-        title=f"{TITLES[rows[0].judged]}, {rows[0].roll_outs} roll-outs",
+        title=_basis_text(rows[0]),
         columns=(Column(head=""), *(Column(head=head, left=head.startswith("95")) for head in heads)),
         rows=tuple(
             (
@@ -191,6 +205,13 @@ def _notes(rows: Sequence[Row]) -> Iterator[str]:
         if base is not None and base is not row and set(base.case) & set(row.case):
             found = difference_of(row, base)
             yield f"{row.driver} - {base.driver}: {found.estimate:+.3f} {_ends((found.low, found.high), '+')}"
+
+
+def _basis_text(row: Row) -> str:
+    """What all rows of a block have in common."""
+    cast = ", listed cars only" * (row.cast == "listed")
+    weights = ", weights of cars that steer" * (row.basis[-1] > 0)
+    return f"{TITLES[row.judged]}{cast}, {row.roll_outs} roll-outs{weights}"
 
 
 def _mean(row: Row) -> float:
@@ -240,6 +261,19 @@ class RealismSection(Section):
         """See :func:`leaderboard`."""
         checked_name("table", name, self.tables)
         return with_choices(leaderboard, choices, results)
+
+    def frame(self, results: Results) -> pl.DataFrame:
+        """All measurements; of several cells of one case and driver only those that were asked for last."""
+        frame = super().frame(results)
+        asked = [key for plan in results.store.plans() if self.kind in plan.kinds for key in plan.keys]
+        place = pl.col("key").replace_strict({key: n for n, key in enumerate(asked)}, default=-1)
+        last = frame.with_columns(place.alias("_place")).sort("_place", maintain_order=True)
+        names = ["judged", "driver", "cast", "roll_outs", "seed", "case"]
+        return last.filter(pl.col("_place") == pl.col("_place").max().over(names)).drop("_place")
+
+    def origin(self, results: Results) -> str:
+        """Whether the reference traffic was recorded."""
+        return banner(REFERENCE, _origins(results))
 
     def compare(self, results: Results, a: str, b: str, **choices: Any) -> Difference:
         """See :func:`difference`."""
