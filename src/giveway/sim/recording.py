@@ -124,7 +124,7 @@ def drive_log(
     recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
-    events += _life_events(simulation, c, tracks) + simulation.batch.events[c]
+    events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]
     path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
     recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
     expected = prepared.expected_progress_m
@@ -218,6 +218,20 @@ def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEven
         seen = np.flatnonzero(tracks.observed[i])
         if seen.size and seen[-1] < prepared.case.num_ticks:
             events.append(LogEvent(tick=int(seen[-1]), kind="left", car=name, text="reached the end of its path"))
+    return events
+
+
+def _reactions(simulation: Simulation, c: int) -> list[LogEvent]:
+    """Hand-overs with their cause, and cars that were let go so that a circle of waiting cars could dissolve."""
+    traffic, ids = simulation.traffic, simulation.cases[c].ids
+    events: list[LogEvent] = []
+    for i in np.flatnonzero(traffic.handed[c] >= 0).tolist():
+        text = f"driven from here on: as recorded it would run into car {ids[traffic.cause[c, i]]}"
+        events.append(LogEvent(tick=int(traffic.handed[c, i]), kind="handover", car=str(ids[i]), text=text))
+    for i in np.flatnonzero(traffic.waiting.num_freed[c] > 0).tolist():
+        count = int(traffic.waiting.num_freed[c, i])
+        text = "goes first: cars waited for each other in a circle" + (f" (time {count})" if count > 1 else "")
+        events.append(LogEvent(tick=int(traffic.waiting.freed_tick[c, i]), kind="deadlock", car=str(ids[i]), text=text))
     return events
 
 

@@ -26,7 +26,7 @@ from giveway.core.errors import UsageError
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
-from giveway.planning.idm import IdmParameters
+from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
@@ -39,7 +39,7 @@ from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
-from giveway.sim.slots import copied_worlds, load_world
+from giveway.sim.slots import copied_traffic_worlds, copied_worlds, load_traffic, load_world
 from giveway.sim.state import (
     PAST,
     DriverCode,
@@ -50,6 +50,7 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
+from giveway.sim.traffic import react
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -61,7 +62,7 @@ class Simulation:
     Args:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
-        idm: parameters of car-following cars.
+        idm: parameters of car-following cars; those of ``clean`` where traffic reacts, else of ``paper``.
         profiles: parameters of the default planner.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
@@ -90,10 +91,13 @@ class Simulation:
         self.cases = list(cases)
         self.choices = tuple(choices or cases)
         self.seed = seed
-        self.idm = idm or IdmParameters()
+        self.idm = idm or (CLEAN if any(case.reacts for case in self.choices) else PAPER)
         self.profiles = profiles or ProfileParameters()
-        self._library, columns = pack(self.choices)
-        self.static = copied_worlds(self._library, self._numbers()) if choices else self._library
+        self._library, self._traffic_library, columns = pack(self.choices)
+        self.static, self.traffic = self._library, self._traffic_library
+        if choices:
+            self.static = copied_worlds(self._library, self._numbers())
+            self.traffic = copied_traffic_worlds(self._traffic_library, self._numbers())
         self.state = empty_state(self.static, columns, plans=int(self._library.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -143,8 +147,10 @@ class Simulation:
         for w, number in numbers.items():
             worlds[w] = True
             load_world(self.static, self._library, w, number)
+            load_traffic(self.traffic, self._traffic_library, w, number)
             self._load_names(w, self.choices[number])
         self.state.ego_plans[worlds] = np.nan
+        self.decisions.accel[worlds], self.decisions.postponed[worlds] = np.nan, False
         begin(self.static, self.state, worlds)
         self._drivers = [
             (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
@@ -224,6 +230,8 @@ class Simulation:
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
         self._ask_drivers()
+        if self.traffic.reacts.any():
+            self._each(react, self.decisions, self.traffic, self.idm)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self.tick = int(self.state.tick.max())
         return accepted
@@ -392,6 +400,7 @@ class Simulation:
                 self.static,
                 self.state,
                 self.decisions,
+                self.traffic,
                 self.tick,
                 FUTURE_STEPS,
                 wanted,
