@@ -16,6 +16,7 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
+from giveway.sim.drivers.cognitive_log import joined_minds
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
@@ -154,6 +155,7 @@ def drive_log(
         meta=meta,
         origins=_driven_origins(prepared, str(meta.get("planner", ""))),
         recorded_origins=prepared.origins,
+        minds=joined_minds(simulation.batch.thoughts[c]) if simulation.batch.thoughts else None,
     )
 
 

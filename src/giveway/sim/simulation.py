@@ -111,7 +111,7 @@ class Simulation:
         self._rows = np.arange(len(self.cases))
         self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
         self._waiting_at = -1
-        self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        self._waiting: tuple[IntArray, IntArray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
         self.tick = 0
         """Ticks since the start of the batch; worlds that are over stay where they are."""
@@ -271,9 +271,11 @@ class Simulation:
             ids=self._names[1],
             kinds=kinds,
             paths=[case.paths for case in self.cases],
+            roads=[case.road for case in self.cases],
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
+            thoughts=[[] for _ in self.cases],
         )
 
     def _numbers(self) -> list[int]:
@@ -289,7 +291,8 @@ class Simulation:
         batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
         self._predicted[w, :count] = prepared.predicted
         self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
-        batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths
+        batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
+        self._asked = None
         batch.events[w].clear()
         for driver, mine, _ in self._drivers:
             mine[w] = False
