@@ -118,6 +118,21 @@ def test_many_egos_in_one_batch_drive_as_each_would_alone(cases):
                 np.testing.assert_array_equal(part, seen[name][w])
 
 
+def test_minds_beside_an_acting_ego_do_not_depend_on_the_batch():
+    minds = prepared_for_ego(CASES, SOURCE, driver="cognitive")
+    envs, alone, as_said = EgoVectorEnv(minds, 3), EgoEnv(minds), EgoEnv(prepared_for_ego(CASES, SOURCE))
+    envs.reset(options={"case": "case-1"})
+    for env in (alone, as_said):
+        env.reset(options={"case": "case-1"})
+    for _ in range(20):
+        seen, *_ = envs.step(np.full((3, 1), 0.5, dtype=np.float32))
+        one, *_ = alone.step(np.full(1, 0.5, dtype=np.float32))
+        other, *_ = as_said.step(np.full(1, 0.5, dtype=np.float32))
+        for w in range(3):
+            np.testing.assert_array_equal(seen["others"][w], one["others"])
+    assert not np.array_equal(one["others"], other["others"])
+
+
 def test_rewards_add_up_to_progress_and_a_contact_at_fault_costs_twenty():
     case = crossing_case(case_id="hit", other=Role.REPLAY, seconds=6.0)
     wait = GivenScenes({"crossing": scene_of([

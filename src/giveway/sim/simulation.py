@@ -168,7 +168,8 @@ class Simulation:
         column = PAST + self.tick
         here = self.state.on[:, :, column]
         running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
-        self._waiting_at, self._waiting = self.tick, np.nonzero(self._predicted & here & running[:, None])
+        case, agent = np.nonzero(self._predicted & here & running[:, None])
+        self._waiting_at, self._waiting = self.tick, (case, agent)
         return self._waiting
 
     def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
