@@ -151,7 +151,7 @@ def test_a_pedestrian_may_have_a_mind(world):
     heads = heads_of(simulation)
     mind = int(np.flatnonzero(heads.car == list(simulation.cases[0].ids).index("other"))[0])
     assert heads.cognition.minds.jerk[mind] == 0
-    assert heads.base_speed[0, heads.car[mind]] == 1.5
+    assert heads.seen.base_speed[heads.car[mind]] == 1.5
     first = heads.cognition.conflicts.first
     assert (heads.cognition.conflicts.priority[first[mind] : first[mind + 1]] == 1).all()
     assert first[mind + 1] > first[mind]

@@ -34,7 +34,7 @@ def thoughts_of(batch: Batch, own: Heads, mind: IntArray) -> LoggedMinds:
         other, span, priority = np.zeros(len(mind), dtype=np.int64), np.zeros((len(mind), 4)), np.zeros(len(mind))
         merges = np.zeros(len(mind), dtype=np.bool_)
     else:
-        other, span = conflicts.other[row] % own.length.shape[1], conflicts.span[row]
+        other, span = conflicts.other[row] % own.recorded.shape[1], conflicts.span[row]
         priority, merges = conflicts.priority[row], conflicts.merges[row]
 
     def known(values: FloatArray) -> FloatArray:
