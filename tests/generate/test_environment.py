@@ -16,7 +16,6 @@ from giveway.roads.library import ROADS, make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.roundabout import roundabout
 from giveway.testing.generated_worlds import check_worlds
 
 EGO_LANE = 1
@@ -208,7 +207,7 @@ def test_every_road_can_be_driven(name):
 
 
 def test_a_lanelet_map_is_a_road(tmp_path):
-    write_lanelet2(tmp_path / "ring.osm", roundabout("ring").road)
+    write_lanelet2(tmp_path / "ring.osm", make_road("roundabout").sketch)
     worlds = make_worlds(road=str(tmp_path / "ring.osm"), n_worlds=4, cars=1, steps=20, actions="lateral")
     records = drive_episodes(worlds, no_attack, seed=1)
     assert len(records) == 4

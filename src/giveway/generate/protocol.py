@@ -54,7 +54,7 @@ class Outcome(IntEnum):
 
 
 class Fault(IntEnum):
-    """Who caused a failure, and how; see docs/generate/objective.md."""
+    """Who caused a failure, and how; see docs/generate/environment.md."""
 
     NONE = 0
     EGO_FRONT = 1

@@ -127,7 +127,7 @@ def example_logs() -> list[DriveLog]:
 
 def example_results(num_tests: int) -> list[TestResult]:
     """Tests of a campaign: failures of all kinds, near misses, contacts, a finding; the first one is uneventful."""
-    facts = {"scene": {}, "outcome": "", "fault": "", "culprit": "", "min_escape_ratio": 1.0}
+    facts: dict[str, Any] = {"scene": {}, "outcome": "", "fault": "", "culprit": "", "min_escape_ratio": 1.0}
     return [
         TestResult(
             number=n,

@@ -31,7 +31,7 @@ from giveway.sim.state import Decisions, State, Static
 
 
 class ActionMode(IntEnum):
-    """What an action means; see docs/generate/objective.md."""
+    """What an action means; see docs/generate/environment.md."""
 
     STEERING = 0
     LATERAL = 1

@@ -62,10 +62,10 @@ class Batch:
     static: Static
     state: State
     decisions: Decisions
-    episodes: Sequence[str]
+    episodes: list[str]
     ids: AnyArray
     kinds: AnyArray
-    paths: Sequence[Sequence[CarPath | None]]
+    paths: list[Sequence[CarPath | None]]
     roads: Sequence[LaneMap | None] = ()
     seed: int = 0
     roll_out: int = 0

@@ -126,7 +126,7 @@ class TrafficEnv(ParallelEnv[str, Seen, Any]):
         return self.worlds.state.car[0].astype(np.float32).ravel()
 
     def render(self) -> None:
-        """Nothing: episodes are drawn from their tracks, see docs/generate/objective.md."""
+        """Nothing: episodes are drawn from their tracks, see docs/generate/environment.md."""
 
     def close(self) -> None:
         """End helper processes."""
