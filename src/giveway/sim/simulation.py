@@ -269,6 +269,7 @@ class Simulation:
             kinds=kinds,
             paths=[case.paths for case in self.cases],
             roads=[case.road for case in self.cases],
+            traffic=self.traffic if self.traffic.reacts.any() else None,
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
@@ -289,7 +290,9 @@ class Simulation:
         self._predicted[w, :count] = prepared.predicted
         self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
         batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths
+        batch.roads[w] = prepared.road
         batch.events[w].clear()
+        batch.thoughts[w].clear()
         for driver, mine, _ in self._drivers:
             mine[w] = False
             mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]

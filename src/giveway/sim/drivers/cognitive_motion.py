@@ -68,7 +68,7 @@ def look_ahead(static: Any, state: Any, world: Any, car: Any, active: Any, ahead
 
 
 @compiled()
-def take_snapshot(static: Any, state: Any, rec_s: Any, recorded: Any, seen: Any) -> int:
+def take_snapshot(static: Any, state: Any, rec_s: Any, seen: Any) -> None:
     """Places, speeds and accelerations of everybody in worlds that go on, before the tick.
 
     Cars on replay are where their recording is along its path, and accelerate as over the last 0.2 s.
@@ -77,16 +77,12 @@ def take_snapshot(static: Any, state: Any, rec_s: Any, recorded: Any, seen: Any)
         static: of the batch.
         state: before the tick.
         rec_s: (W, A, L) places of recorded positions [m].
-        recorded: (W, A) cars without a path of their own.
         seen: arrays are written.
-
-    Returns:
-        How many cars were handed over; they are left out.
     """
     driver, ticks, count = static.driver, static.num_ticks, static.num_agents
     tick, there, cars, lane, log = state.tick, state.present, state.car, state.lane, state.log
     places, speeds, accels, present = seen.s, seen.speed, seen.accel, seen.present
-    agents, columns, moved = driver.shape[1], log.shape[2], 0
+    agents, columns = driver.shape[1], log.shape[2]
     for w in range(tick.size):
         if tick[w] >= ticks[w]:
             continue
@@ -104,10 +100,6 @@ def take_snapshot(static: Any, state: Any, rec_s: Any, recorded: Any, seen: Any)
                 change -= math.hypot(log[w, i, before, 2], log[w, i, before, 3])
                 accels[k] = change / DECISION_S if math.isfinite(change) else 0.0
                 present[k] = math.isfinite(places[k])
-            elif recorded[w, i]:
-                present[k] = False
-                moved += 1
-    return moved
 
 
 @compiled(motion)
