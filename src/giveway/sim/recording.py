@@ -111,7 +111,7 @@ def driven_tracks(simulation: Simulation, c: int) -> Tracks:
     """What has happened in one world of a batch so far."""
     prepared, state = simulation.cases[c], simulation.state
     agents, shown = len(prepared.ids), slice(PAST, PAST + prepared.case.num_ticks + 1)
-    return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+    return tracks_in(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
 
 
 def drive_log(
@@ -122,7 +122,7 @@ def drive_log(
     case, ticks = prepared.case, prepared.case.num_ticks
     shown = slice(PAST, PAST + ticks + 1)
     tracks = driven_tracks(simulation, c)
-    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+    recorded = tracks_in(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
     events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]
@@ -172,7 +172,8 @@ def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ..
     )
 
 
-def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
+def tracks_in(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
+    """Tracks of a case from states (A, T, 5) and presence (A, T); headings that the source lacks stay unknown."""
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(

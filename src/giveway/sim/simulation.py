@@ -289,8 +289,8 @@ class Simulation:
         batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
         self._predicted[w, :count] = prepared.predicted
         self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
-        batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths
-        batch.roads[w] = prepared.road
+        batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
+        self._asked = None
         batch.events[w].clear()
         batch.thoughts[w].clear()
         for driver, mine, _ in self._drivers:
