@@ -273,6 +273,7 @@ class Simulation:
             kinds=kinds,
             paths=[case.paths for case in self.cases],
             roads=[case.road for case in self.cases],
+            traffic=self.traffic if self.traffic.reacts.any() else None,
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
@@ -295,6 +296,7 @@ class Simulation:
         batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
         self._asked = None
         batch.events[w].clear()
+        batch.thoughts[w].clear()
         for driver, mine, _ in self._drivers:
             mine[w] = False
             mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]
