@@ -96,6 +96,15 @@ def test_the_ego_is_judged_alone_and_never_among_the_traffic(cases):
         assert set(ego.cars) == {name}
 
 
+def test_a_car_that_hardly_appears_in_a_roll_out_is_left_out(cases):
+    late = cases[0].spawn_tick.copy()
+    rows = [i for i, role in enumerate(cases[0].role) if role is Role.IDM]
+    late[rows[0]] = cases[0].case.num_ticks - 5
+    judged = judge_traffic([replace(cases[0], spawn_tick=late)], "idm", roll_outs=2)[0]
+    assert judged.left_out == (str(cases[0].ids[rows[0]]),)
+    assert not set(judged.left_out) & set(judged.cars)
+
+
 def test_random_drivers_differ_between_roll_outs_but_not_between_batches(cases, drivers):
     together = judge_traffic(cases, "wavering", roll_outs=3)
     alone = [judge_traffic([case], "wavering", roll_outs=3)[0] for case in cases]
@@ -192,3 +201,5 @@ def test_a_case_that_was_judged_in_an_older_way_counts_once(tmp_path, monkeypatc
     assert again.runs[-1]["counts"]["done"] == 1
     (row,) = rows_of(again.frame())
     assert row.case == ["merge-00"]
+    newest = {key for plan in again.store.plans() for key in plan.keys if plan.name == again.runs[-1]["plan"]}
+    assert set(again.frame()["key"]) == newest
