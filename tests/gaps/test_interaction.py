@@ -22,7 +22,7 @@ from giveway.testing.causality import true_and_forged
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     folder = tmp_path_factory.mktemp("interaction") / "data"
-    synthesize("interaction", folder, seed=0)
+    synthesize("interaction", folder, seed=0, minutes=10.0)
     return folder
 
 

@@ -24,8 +24,8 @@ from giveway.generate.world_files import world_of_cell
 from giveway.generate.worlds import make_worlds
 from giveway.planning.protocol import PlannerInfo
 from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.library import make_road
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.roundabout import roundabout
 
 CARELESS = "generate.planners:Careless"
 QUICK = {"driver": "no_attack", "search": "random", "perturb": False, "budget": 2, "ticks": 20, "cars": 1}
@@ -42,7 +42,7 @@ def keys(**fields: object) -> list[str]:
 @pytest.fixture
 def road(tmp_path: Path) -> Path:
     (tmp_path / "here").mkdir()
-    write_lanelet2(tmp_path / "here" / "ring.osm", roundabout("ring").road)
+    write_lanelet2(tmp_path / "here" / "ring.osm", make_road("roundabout").sketch)
     return tmp_path / "here" / "ring.osm"
 
 

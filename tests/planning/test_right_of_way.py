@@ -23,7 +23,7 @@ from giveway.planning.right_of_way import (
     leaves_room,
     may_appear,
     on_cycles,
-    stops_earlier,
+    stopped_earlier,
     walker_goes_first,
 )
 
@@ -102,13 +102,13 @@ def test_pedestrians_near_or_soon_at_the_area_go_first() -> None:
 
 
 def test_an_all_way_stop_goes_by_time_then_from_the_right_then_by_name() -> None:
-    assert stops_earlier(10, 12, True, False)
-    assert not stops_earlier(12, 10, False, True)
-    assert stops_earlier(10, -1, True, False)
-    assert not stops_earlier(-1, 10, False, True)
-    assert not stops_earlier(10, 10, True, True)
-    assert stops_earlier(10, 10, False, True)
-    assert not stops_earlier(10, 10, False, False)
+    assert stopped_earlier(1.2, 1.0, True, False)
+    assert not stopped_earlier(1.0, 1.2, False, True)
+    assert stopped_earlier(1.0, -1.0, True, False)
+    assert not stopped_earlier(-1.0, 1.0, False, True)
+    assert not stopped_earlier(1.0, 1.0, True, True)
+    assert stopped_earlier(1.0, 1.0, False, True)
+    assert not stopped_earlier(1.0, 1.0, False, False)
 
 
 def test_cars_that_wait_for_each_other_in_a_circle_are_found_and_their_queues_are_not() -> None:

@@ -129,6 +129,65 @@ class LoggedPredictions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedMinds:
+    """What cars with a mind believed and did, N decisions of one case in order of tick and car; U actions.
+
+    Attributes:
+        tick: (N,) when.
+        agent: (N,) row of the car in the tracks.
+        partner: (N,) row of the car that it thought about; -1 for nobody, then beliefs are NaN.
+        merges: (N,) whether both go on along the same way.
+        priority: (N,) 1 own, -1 the partner's, 0 nobody's.
+        own: (N, 3) distance to the middle of the area [m], speed [m/s], half-extent of the area [m].
+        other: (N, 3) the same of the partner.
+        observed: (N,) noisy distance of the partner [m].
+        estimate: (N, 2) filtered distance and speed of the partner [m, m/s].
+        deviation: (N, 2) their standard deviations.
+        percept: (N, 2) the draw that the decision is based on.
+        possible: (N, 2) whether the partner could pass first, and second.
+        p_first: (N, U) probability that the partner passes first, given each own action.
+        advantage: (N, U) accumulated value of each action minus that of none.
+        actions: (N, U) changes of acceleration [m/s²], or of speed [m/s] for pedestrians.
+        threshold: (N,) advantage needed to act.
+        action: (N,) the best action.
+        acted: (N,) whether it was done.
+        wish: (N,) acceleration that the mind, or the free road, wants [m/s²].
+        follow: (N,) what the car ahead allows [m/s²]; infinite without one.
+        guard: (N,) what the guard demands [m/s²]; infinite if nothing.
+        accel: (N,) what was done [m/s²].
+        regime: (N,) 0 free, 1 following, 2 thinking.
+        area: (N, 4) x, y where the area begins and ends on the own route [m].
+        ghost: (N, 6) x, y of the perceived partner and of both ends of one standard deviation [m].
+    """
+
+    tick: IntArray
+    agent: IntArray
+    partner: IntArray
+    merges: BoolArray
+    priority: IntArray
+    own: FloatArray
+    other: FloatArray
+    observed: FloatArray
+    estimate: FloatArray
+    deviation: FloatArray
+    percept: FloatArray
+    possible: BoolArray
+    p_first: FloatArray
+    advantage: FloatArray
+    actions: FloatArray
+    threshold: FloatArray
+    action: FloatArray
+    acted: BoolArray
+    wish: FloatArray
+    follow: FloatArray
+    guard: FloatArray
+    accel: FloatArray
+    regime: IntArray
+    area: FloatArray
+    ghost: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogEvent:
     """Something that happened, other than a collision.
 
@@ -183,6 +242,7 @@ class DriveLog:
         origins: (A,) origin of the rows of ``tracks``; empty in logs of earlier releases.
         recorded_origins: (A,) the same of ``recorded``.
         road: lane map of the site, where it was kept with the log; not part of what happened.
+        minds: what cars with a mind thought, if it was kept; not part of what happened.
     """
 
     case: Case
@@ -207,6 +267,7 @@ class DriveLog:
     origins: tuple[RowOrigin, ...] = ()
     recorded_origins: tuple[RowOrigin, ...] = ()
     road: LaneMap | None = None
+    minds: LoggedMinds | None = None
 
     def __repr__(self) -> str:
         seconds = float(self.tracks.time_s[-1] - self.tracks.time_s[0]) if self.tracks.num_instants else 0.0

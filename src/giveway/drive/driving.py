@@ -16,6 +16,7 @@ from giveway.core.errors import GivewayError
 from giveway.core.log import DriveLog, last_known
 from giveway.drive.scenes import SceneSource, prepared_roads
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
+from giveway.planning.idm import PAPER
 from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
@@ -80,6 +81,7 @@ def drive_cases(
     threads: int = 1,
     batch: int = BATCH,
     everyone_replays: bool = False,
+    traffic: str = "paper",
     on_done: Callable[[Case], None] | None = None,
     deadline_s: float | None = None,
     warm_up_s: float = 20.0,
@@ -95,6 +97,7 @@ def drive_cases(
         threads: for the compiled step.
         batch: cases stepped together.
         everyone_replays: put all cars on replay; the log then equals the recording.
+        traffic: ``clean`` (cars give way, replay cars react) or ``paper``.
         on_done: told about each case as it is finished.
         deadline_s: for one answer of a planner in Python, which then has a process of its own; None: no deadline.
         warm_up_s: added to the deadline of its first answer.
@@ -114,7 +117,7 @@ def drive_cases(
             make=partial(
                 new_simulation, planner=chosen, seed=seed, threads=threads, deadline_s=deadline_s, warm_up_s=warm_up_s
             ),
-            meta=run_meta(predictor, chosen, seed),
+            meta={**run_meta(predictor, chosen, seed), "traffic": traffic},
             driver=driver_of(chosen),
             everyone_replays=everyone_replays,
         ):
@@ -138,7 +141,7 @@ def _drive_batch(
     failed: dict[str, FailedDrive] = {}
     for case in cases:
         try:
-            made = prepare(case, source.scene_of(case))
+            made = prepare(case, source.scene_of(case), reacts=meta["traffic"] == "clean" and not everyone_replays)
             prepared_roads([case], source, roads)
             ready[case.id] = with_drivers(made, driver, everyone_replays=everyone_replays)
         except GivewayError as error:
@@ -192,7 +195,7 @@ def new_simulation(
         seed=seed,
         planner=planner,
         profiles=planner.parameters if isinstance(planner, DefaultPlanner) else None,
-        idm=planner.parameters if isinstance(planner, IdmPlanner) else None,
+        idm=planner.parameters if isinstance(planner, IdmPlanner) and planner.parameters != PAPER else None,
         threads=threads,
         deadline_s=deadline_s,
         warm_up_s=warm_up_s,

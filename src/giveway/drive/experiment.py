@@ -118,6 +118,7 @@ class DriveExperiment:
             threads=int(machine["threads"]),
             batch=len(batch),
             everyone_replays=is_recorded,
+            traffic=first.settings.get("traffic", "paper"),
             deadline_s=machine["deadline_s"],
             warm_up_s=machine["warm_up_s"],
         )
@@ -142,7 +143,11 @@ def driven_cells(plan: PlannedDrives, predictor: NamedPredictor, data: Sequence[
         data: per case, see :func:`~giveway.drive.scenes.data_of`.
     """
     asked = {**_predictor_params(predictor), **_planner_params(plan.planner), "seed": plan.spec.seed}
-    settings = {"keep_predictions": plan.spec.keep_predictions, "predictor": _parameters_of(predictor.model)}
+    settings = {
+        "keep_predictions": plan.spec.keep_predictions,
+        "predictor": _parameters_of(predictor.model),
+        "traffic": plan.spec.traffic,
+    }
     versions = {**_versions(), **_driver_versions(predictor, plan.planner)}
     group = "" if plan.one_by_one else " ".join(str(value) for value in asked.values())
     return [

@@ -59,7 +59,7 @@ LIKELIHOOD = "likelihood_"
 TRAFFIC, EGO = "traffic", "ego"
 """Who is judged."""
 ROLL_OUTS = 32
-DRIVERS_JUDGED = ("replay", "idm", "idm_spread", "idm_paper", "planner", "constant_speed")
+DRIVERS_JUDGED = ("replay", "cognitive", "idm", "idm_spread", "idm_paper", "planner", "constant_speed")
 
 
 class RealismSpec(BaseModel):
@@ -151,9 +151,12 @@ class RealismExperiment:
         judge = judge_traffic if first.params["judged"] == TRAFFIC else judge_ego
         found: dict[str, Judged] = {}
         if recorded:
+            name = str(first.params["driver"])
+            reacts = judge is judge_ego or traffic_called(name).reacts
+            chosen = [cases[cell.key] for cell in recorded]
             judged = judge(
-                [prepare(cases[cell.key], source.scene_of(cases[cell.key])) for cell in recorded],
-                first.params["driver"],
+                [prepare(case, source.scene_of(case), reacts=reacts) for case in chosen],
+                name,
                 roll_outs=int(first.params["roll_outs"]),
                 seed=int(first.params["seed"]),
                 threads=int(context.machine["threads"]),

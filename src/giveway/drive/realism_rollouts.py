@@ -23,9 +23,9 @@ from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.roads.queries import PreparedMap, prepare
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.prepare import PreparedCase, with_drivers, with_traffic
-from giveway.sim.recording import tracks_in
+from giveway.sim.recording import driven_tracks, recorded_tracks
 from giveway.sim.simulation import Simulation
-from giveway.sim.state import PAST, Decision, DriverCode
+from giveway.sim.state import Decision, DriverCode
 
 MIN_INSTANTS = 11
 """A car is judged that is present for at least 1 s, in the recording and in every roll-out."""
@@ -37,28 +37,33 @@ Features = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class TrafficChoice:
     """What a row of the table stands for.
 
     Attributes:
         driver: registered driver of the cars.
         idm: constants of car-following cars.
         spread: people differ: T is drawn per roll-out, v_0 per car and roll-out.
+        reacts: IDM cars give way, and replay cars that a driven car disturbs are handed over to it.
     """
 
     driver: str
     idm: IdmParameters = CLEAN
     spread: bool = False
+    reacts: bool = True
 
 
-VARIANTS = {"idm_paper": Traffic(driver="idm", idm=PAPER), "idm_spread": Traffic(driver="idm", spread=True)}
+VARIANTS = {
+    "idm_paper": TrafficChoice(driver="idm", idm=PAPER, reacts=False),
+    "idm_spread": TrafficChoice(driver="idm", spread=True),
+}
 """Rows that are a driver with other constants."""
 
 HEADWAY_SPREAD, SPEED_SPREAD = 0.3, 0.15
 """Standard deviations of log T and log v_0 where they are drawn; the second is our choice."""
 
 
-def traffic_called(name: str) -> Traffic:
+def traffic_called(name: str) -> TrafficChoice:
     """The row of a name: a variant, or a registered driver.
 
     Raises:
@@ -67,7 +72,7 @@ def traffic_called(name: str) -> Traffic:
     if name in VARIANTS:
         return VARIANTS[name]
     DRIVERS.get(name)
-    return Traffic(driver=name)
+    return TrafficChoice(driver=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,17 +209,14 @@ class _Reference:
 
     @staticmethod
     def of(case: PreparedCase, cars: Sequence[int]) -> _Reference:
-        shown = slice(PAST, PAST + case.case.num_ticks + 1)
-        recorded = tracks_in(case, case.rec[:, shown], case.rec_on[:, shown], case.recorded_size)
+        recorded = recorded_tracks(case)
         made = _Reference(case=case, cars=cars, recorded=recorded, areas=PassedAreas(case.paths, recorded))
         made.human = made.measured(recorded)
         return made
 
     def add(self, simulation: Simulation, c: int) -> None:
         """One more roll-out, world ``c`` of a batch."""
-        agents, state = len(self.case.ids), simulation.state
-        shown = slice(PAST, PAST + self.case.case.num_ticks + 1)
-        tracks = tracks_in(self.case, state.log[c, :agents, shown], state.on[c, :agents, shown], self.case.size)
+        tracks = driven_tracks(simulation, c)
         if not self.steers and _steering(simulation, c)[list(self.cars)].any():
             self.steers = True
             self.road = None if self.case.road is None else prepare(self.case.road)

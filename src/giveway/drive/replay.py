@@ -16,6 +16,7 @@ from giveway.core.lanes import LaneMap
 from giveway.core.log import DriveLog
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
+from giveway.drive.minds import minds_shown
 from giveway.drive.roads import road_of_log
 from giveway.reports.player.document import Event, Fan, replay_document
 from giveway.reports.player.notebook import replay_frame
@@ -40,7 +41,7 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
     labels = {
         str(i): f"{ROLE_LABELS[log.roles[k]]} {i}".strip() for k, i in enumerate(ids) if ROLE_LABELS[log.roles[k]]
     }
-    return replay_document(
+    document = replay_document(
         Scene(
             tracks=tracks,
             road=road,
@@ -57,6 +58,7 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
         events=_events(log),
         fans=list(_fans(log)) if fans else [],
     )
+    return document if log.minds is None else {**document, "minds": minds_shown(log, log.minds, document["origin"])}
 
 
 def log_html(log: DriveLog) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
@@ -39,6 +39,8 @@ class DriveSpec(BaseModel):
         metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_documented``.
         max_cases: drive at most this many cases, in file order.
         seed: root of all random streams.
+        traffic: how other cars drive: ``clean`` (they give way and react, constants of people) or ``paper`` (as in the
+            challenge: replay cars never react, IDM cars only follow).
         checkpoint: file for trained predictors that are named without one.
         keep_predictions: whether logs keep predictions, which replays show as fans.
         threads: of the simulator; never changes a result.
@@ -59,6 +61,7 @@ class DriveSpec(BaseModel):
     metric: str = "challenge"
     max_cases: int | None = Field(default=None, ge=1)
     seed: int = 0
+    traffic: Literal["clean", "paper"] = "paper"
     checkpoint: Path | None = None
     keep_predictions: bool = True
     threads: int = Field(default=1, ge=1, exclude=True)

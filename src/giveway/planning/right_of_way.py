@@ -170,15 +170,15 @@ def walker_goes_first(distance: float, speed: float) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def stops_earlier(stop: int, other_stop: int, other_from_right: bool, smaller_id: bool) -> bool:
-    """Whether a car goes first at an all-way stop, by the ticks at which both came to a stop; -1 = not yet.
+def stopped_earlier(since: float, other_since: float, other_from_right: bool, smaller_id: bool) -> bool:
+    """Whether a car goes first at an all-way stop, by the time since both came to a stop [s]; -1 = not yet.
 
     Ties go to whoever comes from the right of the other, then to the smaller id.
     """
-    if stop < 0 or other_stop < 0:
-        return stop >= 0
-    if stop != other_stop:
-        return stop < other_stop
+    if since < 0.0 or other_since < 0.0:
+        return since >= 0.0
+    if abs(since - other_since) > 1e-6:
+        return since > other_since
     if other_from_right:
         return False
     return smaller_id

@@ -186,7 +186,8 @@ def _areas_of_corridors(
     half_widths = 0.5 * np.array([width for _, width in keys])
     corridors: AnyArray = np.asarray(shapely.buffer(shapes, half_widths, cap_style="flat", join_style="bevel"))
     rows, columns = shapely.STRtree(corridors).query(corridors, predicate="intersects")
-    pairs = (rows < columns) & np.array([keys[i][0] != keys[j][0] for i, j in zip(rows, columns, strict=True)])
+    other_route = [keys[i][0] != keys[j][0] for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
+    pairs = (rows < columns) & np.array(other_route, dtype=np.bool_)
     rows, columns = rows[pairs], columns[pairs]
     overlaps = shapely.intersection(corridors[rows], corridors[columns])
     found: dict[tuple[tuple[int, float], tuple[int, float]], tuple[Area, ...]] = {}

@@ -80,6 +80,16 @@ class Road:
         yields = [frozenset(other for lane in route for other in lanes[lane].yields_to) for route in routes]
         return np.array([[bool(rules & set(route)) for route in routes] for rules in yields], dtype=np.bool_)
 
+    def drawing(self) -> RoadSketch:
+        """What :mod:`giveway.roads.writer` writes as a map.
+
+        Raises:
+            UsageError: the road was not drawn.
+        """
+        if self.sketch is None:
+            raise UsageError("this road has no drawing that could be written as a map", where=self.name)
+        return self.sketch
+
     def map(self) -> LaneMap:
         """Lanes, with their rules where the road has any."""
         if self.lane_map is not None:

@@ -90,6 +90,15 @@ def route_line(route: Route, road: PreparedMap | None = None) -> RouteLine | Non
     return RouteLine(xy=xy, s=s, heading=heading, shape=shapely.LineString(xy), lane=lane)
 
 
+def arc_lengths(path: CarPath, points: FloatArray) -> FloatArray:
+    """(K,) arc length of the point of a path nearest to each of (K, 2) points; NaN for NaN."""
+    table = np.stack([path.x, path.y], axis=1)
+    out = np.full(len(points), np.nan)
+    known = np.isfinite(points).all(axis=1)
+    out[known] = _nearest(table, path.step_m * np.arange(len(table)), np.ascontiguousarray(points[known]))[0]
+    return out
+
+
 @njit(cache=True, nogil=True)
 def _nearest(xy: FloatArray, s: FloatArray, points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Arc length and distance of the nearest point of a line (P, 2) with arc lengths (P,), for points (K, 2)."""

@@ -86,6 +86,11 @@ def shared_areas(
     )
 
 
+def no_shared(agents: int) -> Shared:
+    """A case in which nobody yields."""
+    return shared_areas([None] * agents, np.ones((agents, 2)), np.full(agents, ""), np.zeros(agents, dtype=np.bool_))
+
+
 def _kind(area: Area) -> int:
     return MERGING if area.kind == "merging" else CROSSING
 

@@ -13,12 +13,14 @@ from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import DT_S, PLAN_STEPS, ProfileParameters
 from giveway.sim.state import FUTURE, PAST, Decisions, DriverCode, Forecast, State, Static, copied
 from giveway.sim.step import advance
+from giveway.sim.traffic import Traffic, copied_traffic, react
 
 
 def foresee(
     static: Static,
     state: State,
     decisions: Decisions,
+    traffic: Traffic,
     tick: int,
     steps: int,
     wanted: BoolArray,
@@ -37,6 +39,7 @@ def foresee(
         static: of the simulation.
         state: its state now.
         decisions: what cars that are driven from outside were told last.
+        traffic: what cars know about giving way and reacting.
         tick: now.
         steps: how far to look.
         wanted: (C,) cases of interest.
@@ -58,9 +61,15 @@ def foresee(
         num_ticks=np.where(wanted, steps, 0),
         driver=driver,
         spawn_tick=static.spawn_tick - tick,
+        start=static.start.copy(),
+        start_lane=static.start_lane.copy(),
+        start_route=static.start_route.copy(),
+        start_row=static.start_row.copy(),
         rec=_columns(static.rec, window, np.nan),
         rec_on=_columns(static.rec_on, window, False),
     )
+    rec_s = traffic.areas.rec_s
+    reactions = copied_traffic(traffic, _columns(rec_s, window, np.nan) if traffic.reacts.any() else rec_s)
     copy = copied(
         state,
         tick=np.zeros_like(state.tick),
@@ -68,7 +77,7 @@ def foresee(
         on=_columns(state.on, window, False),
         ego_plans=np.zeros((static.ego.size, 0, PLAN_STEPS)),
     )
-    told = decisions._replace(along_s=decisions.along_s.copy(), speed=decisions.speed.copy())
+    told: Decisions = Decisions._make(values.copy() for values in decisions)
     copy.plan_s[0] = state.plan_s[tick % 2]
     told_what = driver == DriverCode.EXTERNAL  # keep to the plans made one tick ago
     plan = copy.plan_s[0][told_what]
@@ -77,6 +86,8 @@ def foresee(
     for k in range(steps):
         told.along_s[told_what] = way[:, k + 1 : k + 1 + PLAN_STEPS]
         told.speed[told_what] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
+        if traffic.reacts.any():
+            react(ahead, copy, told, reactions, idm, 0, static.ego.size)
         advance(ahead, copy, told, nothing, idm, profiles, 0, static.ego.size)
     after = slice(PAST + 1, PAST + 1 + steps)
     return np.where((copy.on & wanted[:, None, None])[:, :, after, None], copy.log[:, :, after], np.nan)

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import shapely
 
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import wrap_angle
 from giveway.core.tracks import Tracks
-from giveway.roads.conflicts import APART_BEFORE_M
+from giveway.roads.conflicts import APART_BEFORE_M, area_between
 from giveway.roads.queries import PreparedMap
 from giveway.sim.lines import RoadLines, known_heading, lane_chains, line_through
 from giveway.sim.responses import fails_to_brake
@@ -109,17 +108,9 @@ def conflict_area(lines: list[FloatArray], widths: list[float]) -> tuple[float, 
         lines: (P, 2+) paths of both cars, from behind the car to beyond its front at the contact.
         widths: of the corridors [m].
     """
-    paths = [shapely.LineString(line[:, :2]) for line in lines]
-    corridors = [path.buffer(0.5 * width, cap_style="flat") for path, width in zip(paths, widths, strict=True)]
-    shared = corridors[0].intersection(corridors[1])
-    if shared.is_empty:
-        return None
     # The contact is near the ends of both paths: of several areas the one that is reached last counts.
-    parts = shapely.get_parts(shared)
-    spans = [
-        [shapely.line_locate_point(p, shapely.points(shapely.get_coordinates(part))) for p in paths] for part in parts
-    ]
-    begins = max(((float(a.min()), float(b.min())) for a, b in spans), key=sum)
+    areas = area_between(lines[0][:, :2], lines[1][:, :2], widths[0], widths[1])
+    begins = max(((area.own[0], area.other[0]) for area in areas), key=sum, default=(0.0, 0.0))
     return begins if min(begins) >= APART_BEFORE_M else None
 
 

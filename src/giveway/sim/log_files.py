@@ -1,14 +1,16 @@
 """Drive logs on disk: columnar Parquet for what has many rows, JSON for the rest.
 
 A log is a folder with ``states.parquet`` (one row per instant and agent), ``predictions.parquet`` (one row per
-prediction and mode) and ``log.json``, which is written last: a folder without it is not a log. It holds the digests of
-the tables and is sealed itself; logs of release 0.1 are only compared with the digest of what happened. The lane map
-that ``meta`` names by its digest lies in the folder ``shared`` of the store, where all its logs find it.
+prediction and mode), ``minds.parquet`` (one row per decision of a mind, if there are any) and ``log.json``, which is
+written last: a folder without it is not a log. It holds the digests of the tables and is sealed itself; logs of release
+0.1 are only compared with the digest of what happened. The lane map that ``meta`` names by its digest lies in the
+folder ``shared`` of the store, where all its logs find it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from giveway.core.checked import Expect, read_parquet, read_sealed
 from giveway.core.errors import DataError, FileFormatError
 from giveway.core.files import in_memory, write_bytes
 from giveway.core.lanes import LaneMap
-from giveway.core.log import Collision, DriveLog, Grade, LogEvent, LoggedPredictions, Region
+from giveway.core.log import Collision, DriveLog, Grade, LogEvent, LoggedMinds, LoggedPredictions, Region
 from giveway.core.origins import RowOrigin
 from giveway.core.sealed_files import sealed_document
 from giveway.core.seals import sha256_of_bytes
@@ -32,7 +34,7 @@ FORMAT = "giveway-drive-log"
 VERSION = 2
 """Version 1, of release 0.1, knew who was at fault and no grade; it is still read."""
 
-LOG_FILE, STATES, PREDICTIONS = "log.json", "states.parquet", "predictions.parquet"
+LOG_FILE, STATES, PREDICTIONS, MINDS = "log.json", "states.parquet", "predictions.parquet", "minds.parquet"
 LOG_BYTES = 1 << 30
 LOG = Expect(error=FileFormatError, what="a drive log", hint="drive the case again: giveway drive run resumes")
 MAP = "map"
@@ -45,8 +47,9 @@ STATE_COLUMNS = ("x", "y", "vx", "vy", "heading")
 def write_log(folder: Path, log: DriveLog) -> None:
     """Write one log over whatever is there; it can be read as soon as ``log.json`` is there."""
     (folder / LOG_FILE).unlink(missing_ok=True)
-    if log.predictions is None:
-        (folder / PREDICTIONS).unlink(missing_ok=True)
+    for name, part in ((PREDICTIONS, log.predictions), (MINDS, log.minds)):
+        if part is None:
+            (folder / name).unlink(missing_ok=True)
     for name, data in log_files(log).items():
         write_bytes(folder / name, data)
 
@@ -56,6 +59,8 @@ def log_files(log: DriveLog) -> dict[str, bytes]:
     tables = {STATES: in_memory(_states(log).write_parquet)}
     if log.predictions is not None:
         tables[PREDICTIONS] = in_memory(_predictions(log.predictions).write_parquet)
+    if log.minds is not None:
+        tables[MINDS] = in_memory(_minds(log.minds).write_parquet)
     tracks = log.tracks
     document = {
         "format": FORMAT,
@@ -142,6 +147,22 @@ def _predictions(predictions: LoggedPredictions) -> pl.DataFrame:
     )
 
 
+def _minds(minds: LoggedMinds) -> pl.DataFrame:
+    columns = {f.name: getattr(minds, f.name) for f in fields(LoggedMinds)}
+    return pl.DataFrame({name: list(values) if values.ndim > 1 else values for name, values in columns.items()})
+
+
+def _read_minds(folder: Path, digests: Mapping[str, str] | None) -> LoggedMinds | None:
+    if digests is None or MINDS not in digests:
+        return None
+    frame = _table(folder, MINDS, digests)
+    columns: dict[str, Any] = {
+        name: np.stack(frame[name].to_list()) if frame[name].dtype == pl.List else frame[name].to_numpy()
+        for name in (f.name for f in fields(LoggedMinds))
+    }
+    return LoggedMinds(**columns)
+
+
 def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | None) -> DriveLog:
     frame = _table(folder, STATES, digests)
     ids = np.array(document["agents"]["ids"])
@@ -189,6 +210,7 @@ def _log(folder: Path, document: dict[str, Any], digests: Mapping[str, str] | No
         origins=tuple(RowOrigin.from_plain(row) for row in document.get("origins", ())),
         recorded_origins=tuple(RowOrigin.from_plain(row) for row in document.get("recorded_origins", ())),
         road=_road(folder, document["meta"].get(MAP)),
+        minds=_read_minds(folder, digests),
     )
 
 

@@ -155,11 +155,12 @@ def spawn(
     on: BoolArray,
     plan_s: FloatArray,
     delayed: IntArray,
+    postponed: BoolArray,
 ) -> None:
     """Let the driven cars of one world appear whose time has come.
 
-    A car waits, tick by tick, while its place is taken; at the very start of an episode nobody waits. Arguments are the
-    rows of one world of the arrays in :mod:`giveway.sim.state`.
+    A car waits, tick by tick, while it is postponed or its place is taken; at the very start of an episode nobody
+    waits. Arguments are the rows of one world of the arrays in :mod:`giveway.sim.state`.
     """
     agents = driver.size
     for i in range(agents):
@@ -167,7 +168,7 @@ def spawn(
             continue
         place(log[i, column], start[i, 0], start[i, 1], start[i, 2], start[i, 3])
         if tick > 0:
-            if _is_taken(i, column, size, log, on, agents):
+            if postponed[i] or _is_taken(i, column, size, log, on, agents):
                 for k in range(5):
                     log[i, column, k] = np.nan
                 delayed[i] += 1

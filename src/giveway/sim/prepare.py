@@ -66,6 +66,7 @@ class PreparedCase:
         expected_progress_m: distance along the ego's path from its own start to where the recorded ego is at the end.
         origins: (A,) origin of each recorded row; empty if it is not known.
         notes: what a reader should know.
+        replay_paths: (A,) recorded path of each agent on replay in traffic that reacts; empty where it does not.
     """
 
     case: Case
@@ -96,13 +97,24 @@ class PreparedCase:
     expected_progress_m: float
     origins: tuple[RowOrigin, ...] = ()
     notes: tuple[str, ...] = ()
+    replay_paths: tuple[CarPath | None, ...] = ()
+
+    @property
+    def reacts(self) -> bool:
+        """Whether cars give way and replay cars can be handed over."""
+        return bool(self.replay_paths)
 
 
-def prepare(case: Case, scene: Scene) -> PreparedCase:
+def prepare(case: Case, scene: Scene, *, reacts: bool = False) -> PreparedCase:
     """Cut the window of a case out of its recording and give every car its driver.
 
     Recordings at another rate are resampled linearly to 0.1 s first (noted). The recording must be the one the case was
     made for, see :func:`~giveway.sim.verify.verify_recording`.
+
+    Args:
+        case: what to drive.
+        scene: its recording.
+        reacts: whether traffic gives way and reacts, see :mod:`giveway.sim.traffic`.
 
     Raises:
         DataError: another recording, a window outside it, or an ego that is not there.
@@ -164,7 +176,19 @@ def prepare(case: Case, scene: Scene) -> PreparedCase:
         origins=tuple(_origin(case, scene.origins[row]) for row in keep.tolist()),
         notes=tuple(notes),
     )
-    return _with_starts(prepared, tracks.select(keep))
+    made = _with_starts(prepared, tracks.select(keep))
+    return replace(made, replay_paths=_replay_paths(made, tracks.select(keep))) if reacts else made
+
+
+def _replay_paths(prepared: PreparedCase, tracks: Tracks) -> tuple[CarPath | None, ...]:
+    """(A,) paths through all recorded positions of agents that have none yet."""
+    paths: list[CarPath | None] = []
+    for i, path in enumerate(prepared.paths):
+        seen = np.flatnonzero(tracks.observed[i])
+        known = prepared.rec[i, np.flatnonzero(prepared.rec_on[i])]
+        heading = float(known[0, 4]) if len(known) and np.isfinite(known[0, 4]) else 0.0
+        paths.append(path_through(tracks.xy[i, seen], heading) if path is None and seen.size else None)
+    return tuple(paths)
 
 
 def _drivers(wanted: Sequence[tuple[str, Role]]) -> tuple[IntArray, tuple[str, ...]]:

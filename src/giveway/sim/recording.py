@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,28 +16,11 @@ from giveway.core.tracks import Tracks
 from giveway.predictors.acceptance import AcceptedPredictions
 from giveway.roads.queries import PreparedMap
 from giveway.roads.routes import CarPath, project
-from giveway.sim.drivers.base import Batch
+from giveway.sim.drivers.cognitive_log import joined_minds
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.responsibility import judged_contacts
 from giveway.sim.simulation import ORIGIN_M, Simulation
-from giveway.sim.state import PAST, DriverCode, State
-
-
-class Driven(Protocol):
-    """Worlds that were driven.
-
-    Attributes:
-        cases: (C,) what was driven in each.
-        state: with the whole log.
-        batch: with the events that drivers noted.
-    """
-
-    @property
-    def cases(self) -> Sequence[PreparedCase]: ...  # noqa: D102
-    @property
-    def state(self) -> State: ...  # noqa: D102
-    @property
-    def batch(self) -> Batch: ...  # noqa: D102
+from giveway.sim.state import PAST, DriverCode
 
 
 class PredictionLog:
@@ -124,19 +107,29 @@ def drive_logs(
     ]
 
 
+def driven_tracks(simulation: Simulation, c: int) -> Tracks:
+    """What has happened in one world of a batch so far."""
+    prepared, state = simulation.cases[c], simulation.state
+    agents, shown = len(prepared.ids), slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+
+
+def recorded_tracks(prepared: PreparedCase) -> Tracks:
+    """What was recorded during a case, same rows."""
+    shown = slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+
+
 def drive_log(
-    simulation: Driven, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
+    simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
 ) -> DriveLog:
     """The log of one world of a batch."""
     prepared = simulation.cases[c]
-    case, agents, ticks = prepared.case, len(prepared.ids), prepared.case.num_ticks
-    shown = slice(PAST, PAST + ticks + 1)
-    state = simulation.state
-    tracks = tracks_in(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
-    recorded = tracks_in(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+    case, ticks = prepared.case, prepared.case.num_ticks
+    tracks, recorded = driven_tracks(simulation, c), recorded_tracks(prepared)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
-    events += _life_events(simulation, c, tracks) + simulation.batch.events[c]
+    events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]
     path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
     recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
     expected = prepared.expected_progress_m
@@ -166,6 +159,7 @@ def drive_log(
         meta=meta,
         origins=_driven_origins(prepared, str(meta.get("planner", ""))),
         recorded_origins=prepared.origins,
+        minds=joined_minds(simulation.batch.thoughts[c]) if simulation.batch.thoughts else None,
     )
 
 
@@ -182,8 +176,7 @@ def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ..
     )
 
 
-def tracks_in(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
-    """Tracks of a case from states (A, T, 5) and presence (A, T); headings that the source lacks stay unknown."""
+def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(
@@ -215,7 +208,7 @@ def _plans(path: CarPath | None, plans: FloatArray) -> FloatArray:
     return np.where(np.isnan(s)[..., None], np.nan, xy)
 
 
-def _life_events(simulation: Driven, c: int, tracks: Tracks) -> list[LogEvent]:
+def _life_events(simulation: Simulation, c: int, tracks: Tracks) -> list[LogEvent]:
     prepared = simulation.cases[c]
     events: list[LogEvent] = []
     for i, name in enumerate(prepared.ids.tolist()):
@@ -231,6 +224,20 @@ def _life_events(simulation: Driven, c: int, tracks: Tracks) -> list[LogEvent]:
         seen = np.flatnonzero(tracks.observed[i])
         if seen.size and seen[-1] < prepared.case.num_ticks:
             events.append(LogEvent(tick=int(seen[-1]), kind="left", car=name, text="reached the end of its path"))
+    return events
+
+
+def _reactions(simulation: Simulation, c: int) -> list[LogEvent]:
+    """Hand-overs with their cause, and cars that were let go so that a circle of waiting cars could dissolve."""
+    traffic, ids = simulation.traffic, simulation.cases[c].ids
+    events: list[LogEvent] = []
+    for i in np.flatnonzero(traffic.handed[c] >= 0).tolist():
+        text = f"driven from here on: as recorded it would run into car {ids[traffic.cause[c, i]]}"
+        events.append(LogEvent(tick=int(traffic.handed[c, i]), kind="handover", car=str(ids[i]), text=text))
+    for i in np.flatnonzero(traffic.waiting.num_freed[c] > 0).tolist():
+        count = int(traffic.waiting.num_freed[c, i])
+        text = "goes first: cars waited for each other in a circle" + (f" (time {count})" if count > 1 else "")
+        events.append(LogEvent(tick=int(traffic.waiting.freed_tick[c, i]), kind="deadlock", car=str(ids[i]), text=text))
     return events
 
 

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from giveway.core.errors import UsageError
 from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, MotionInputs
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
-from giveway.planning.idm import IdmParameters
+from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
@@ -38,6 +39,7 @@ from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
+from giveway.sim.slots import copied_worlds, load_world
 from giveway.sim.state import (
     PAST,
     DriverCode,
@@ -48,6 +50,7 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
+from giveway.sim.traffic import no_traffic, react
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -59,13 +62,14 @@ class Simulation:
     Args:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
-        idm: parameters of car-following cars.
+        idm: parameters of car-following cars; those of ``clean`` where traffic reacts, else of ``paper``.
         profiles: parameters of the default planner.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
         warm_up_s: added to the deadline of its first answer.
         drivers: drivers of cars that the compiled step does not know, by name; the registered ones if not given.
         roll_out: number of the roll-out, for drivers that draw random numbers.
+        choices: cases that :meth:`reset` can begin in a world; none if not given.
         threads: cases are spread over this many; never changes a result.
     """
 
@@ -81,14 +85,19 @@ class Simulation:
         warm_up_s: float = 20.0,
         drivers: Mapping[str, Driver] | None = None,
         roll_out: int = 0,
+        choices: Sequence[PreparedCase] = (),
         threads: int = 1,
     ) -> None:
-        self.cases = tuple(cases)
+        self.cases = list(cases)
+        self.choices = tuple(choices or cases)
         self.seed = seed
-        self.idm = idm or IdmParameters()
+        self.idm = idm or (CLEAN if any(case.reacts for case in self.cases) else PAPER)
         self.profiles = profiles or ProfileParameters()
-        self.static, columns = pack(self.cases)
-        self.state = empty_state(self.static, columns, plans=int(self.static.num_ticks.max()))
+        self._library, traffic, columns = pack(self.choices)
+        self.static = copied_worlds(self._library, self._numbers()) if choices else self._library
+        # Worlds that begin other cases have no memory of who waits for whom: their traffic does not give way.
+        self.traffic = no_traffic(*self.static.driver.shape) if choices else traffic
+        self.state = empty_state(self.static, columns, plans=int(self._library.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
@@ -117,6 +126,32 @@ class Simulation:
         hosted = planner is not None and bool(self._outside.any())
         self.egos = self._hosted(planner, deadline_s, warm_up_s) if planner is not None and hosted else None
         """Planners in Python, and what they did wrong."""
+
+    def reset(self, numbers: Mapping[int, int]) -> None:
+        """Begin other episodes in some worlds while the others go on.
+
+        Predictions are asked for in batches that begin together; here nobody is predicted.
+
+        Args:
+            numbers: world to the number of one of ``choices``.
+
+        Raises:
+            UsageError: there are no choices.
+        """
+        if self.static is self._library:
+            raise UsageError(
+                "worlds begin again only with cases to choose from", where="Simulation", found="no choices"
+            )
+        worlds = np.zeros(len(self.cases), dtype=np.bool_)
+        for w, number in numbers.items():
+            worlds[w] = True
+            load_world(self.static, self._library, w, number)
+            self._load_names(w, self.choices[number])
+        self.state.ego_plans[worlds] = np.nan
+        begin(self.static, self.state, worlds)
+        self._drivers = [
+            (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
+        ]
 
     @property
     def done(self) -> bool:
@@ -192,6 +227,8 @@ class Simulation:
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
         self._ask_drivers()
+        if self.traffic.reacts.any():
+            self._each(react, self.decisions, self.traffic, self.idm)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self.tick = int(self.state.tick.max())
         return accepted
@@ -231,14 +268,36 @@ class Simulation:
             ids=self._names[1],
             kinds=kinds,
             paths=[case.paths for case in self.cases],
+            roads=[case.road for case in self.cases],
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
+            thoughts=[[] for _ in self.cases],
         )
+
+    def _numbers(self) -> list[int]:
+        """Number of the choice that each world begins with."""
+        number = {id(case): n for n, case in enumerate(self.choices)}
+        return [number[id(case)] for case in self.cases]
+
+    def _load_names(self, w: int, prepared: PreparedCase) -> None:
+        """What a world is called that begins another case."""
+        self.cases[w] = prepared
+        count, batch = len(prepared.ids), self.batch
+        batch.ids[w], batch.kinds[w], self._predicted[w] = "", 0, False  # ids are the names of requests, too
+        batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
+        self._predicted[w, :count] = prepared.predicted
+        self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
+        batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
+        self._asked = None
+        batch.events[w].clear()
+        for driver, mine, _ in self._drivers:
+            mine[w] = False
+            mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]
 
     def _outside_drivers(self, given: Mapping[str, Driver]) -> Iterator[tuple[Driver, BoolArray]]:
         """Drivers that the compiled step does not know, with the cars (C, A) that they move."""
-        names = sorted({name for case in self.cases for name in case.driver_name if name})
+        names = sorted({name for case in self.choices for name in case.driver_name if name})
         for name in names:
             mine = np.zeros(self.static.driver.shape, dtype=np.bool_)
             for c, case in enumerate(self.cases):
@@ -341,6 +400,7 @@ class Simulation:
                 self.static,
                 self.state,
                 self.decisions,
+                self.traffic,
                 self.tick,
                 FUTURE_STEPS,
                 wanted,

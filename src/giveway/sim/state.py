@@ -157,12 +157,16 @@ class Decisions(NamedTuple):
         along_s: (W, A, 50) plans [m].
         speed: (W, A) speed after the first step of those plans [m/s].
         control: (W, A, 2) acceleration [m/s^2] and steering rate [rad/s].
+        accel: (W, A) acceleration of a car with driver code IDM in traffic that reacts [m/s^2]; NaN: it only follows.
+        postponed: (W, A) a driven car that must not appear yet.
     """
 
     kind: IntArray
     along_s: FloatArray
     speed: FloatArray
     control: FloatArray
+    accel: FloatArray
+    postponed: BoolArray
 
 
 class Forecast(NamedTuple):
@@ -207,6 +211,8 @@ def empty_decisions(static: Static) -> Decisions:
         along_s=np.zeros((*shape, PLAN_STEPS)),
         speed=np.zeros(shape),
         control=np.zeros((*shape, 2)),
+        accel=np.full(shape, np.nan),
+        postponed=np.zeros(shape, dtype=np.bool_),
     )
 
 

@@ -81,7 +81,7 @@ def begin(static: Static, state: State, worlds: BoolArray) -> None:
             PAST, 0, static.driver[w, :n], static.size[w], static.spawn_tick[w], static.start[w], static.start_lane[w],
             static.start_steer[w], static.start_route[w], static.start_row[w], state.status[w], state.present[w],
             state.first[w], state.car[w], state.lane[w], state.route[w], state.row[w], state.log[w], state.on[w],
-            state.plan_s[0, w], state.delayed[w],
+            state.plan_s[0, w], state.delayed[w], np.zeros(n, dtype=np.bool_),
         )  # fmt: skip
 
 
@@ -160,12 +160,14 @@ def advance(
             desired = static.desired_speed[w, i]
             plan = plans[i]
             if driver == IDM:
-                seen = shown[:n] if ego == i else here[:n]
-                gap, lead = lead_on_path(path, coarse, step, i, s, now[:n], seen, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
-                wanted = desired
-                if static.slows[w, i]:
-                    wanted = min(desired, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
-                accel = idm_acceleration(speed, wanted, gap, lead, idm_parameters)
+                accel = decisions.accel[w, i]
+                if math.isnan(accel):
+                    seen = shown[:n] if ego == i else here[:n]
+                    gap, lead = lead_on_path(path, coarse, step, i, s, now[:n], seen, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+                    wanted = desired
+                    if static.slows[w, i]:
+                        wanted = min(desired, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
+                    accel = idm_acceleration(speed, wanted, gap, lead, idm_parameters)
                 cruise(plan, s, speed, accel, desired)
                 new_speed = max(speed + accel * DT_S, 0.0)
             elif driver == PLANNER:
@@ -257,6 +259,6 @@ def advance(
             after, tick + 1, static.driver[w, :n], static.size[w], static.spawn_tick[w], static.start[w],
             static.start_lane[w], static.start_steer[w], static.start_route[w], static.start_row[w], state.status[w],
             state.present[w], state.first[w], state.car[w], state.lane[w], state.route[w], state.row[w], log, on,
-            state.plan_s[1 - half, w], state.delayed[w],
+            state.plan_s[1 - half, w], state.delayed[w], decisions.postponed[w],
         )  # fmt: skip
         state.tick[w] = tick + 1

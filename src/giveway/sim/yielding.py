@@ -38,7 +38,7 @@ from giveway.planning.right_of_way import (
     keeps_grant,
     leaves_room,
     on_cycles,
-    stops_earlier,
+    stopped_earlier,
     walker_goes_first,
 )
 from giveway.roads.conflicts import HOLD_BEFORE_M
@@ -117,7 +117,7 @@ class Waiting(NamedTuple):
         holds: (N,) whether the row's car held for the other one in the last tick.
         granted: (N,) whether it may go first although it must yield.
         freed: (N,) whether it may go although it would hold: its cycle was resolved.
-        stopped: (N,) tick at which it came to a stop at the line, or -1.
+        stopped: (N,) time since it came to a stop at the line [s], or -1.
         freed_tick: (W, A) tick at which a cycle was last resolved by letting this car go, or -1.
         num_freed: (W, A) how often that happened.
     """
@@ -131,7 +131,7 @@ class Waiting(NamedTuple):
     holds: BoolArray
     granted: BoolArray
     freed: BoolArray
-    stopped: IntArray
+    stopped: FloatArray
     freed_tick: IntArray
     num_freed: IntArray
 
@@ -149,7 +149,7 @@ def nobody_waits(areas: Areas) -> Waiting:
         holds=np.zeros(rows, dtype=np.bool_),
         granted=np.zeros(rows, dtype=np.bool_),
         freed=np.zeros(rows, dtype=np.bool_),
-        stopped=np.full(rows, -1, dtype=np.int64),
+        stopped=np.full(rows, -1.0),
         freed_tick=np.full(shape, -1, dtype=np.int64),
         num_freed=np.zeros(shape, dtype=np.int64),
     )
@@ -180,8 +180,10 @@ def note_waiting(
             front = own.s[w, i] + 0.5 * size[i, 0]
             if own.freed[row] and front - size[i, 0] >= areas.span[row, OWN_OUT]:
                 own.freed[row] = False
-            if stands and own.stopped[row] < 0 and abs(areas.span[row, HOLD_AT] - front) <= AT_LINE_M:
-                own.stopped[row] = tick
+            if own.stopped[row] >= 0.0:
+                own.stopped[row] += DT_S
+            elif stands and abs(areas.span[row, HOLD_AT] - front) <= AT_LINE_M:
+                own.stopped[row] = 0.0
         own.held[w, i] = held or own.leader[w, i] >= 0
         own.stood[w, i] = own.stood[w, i] + DT_S if stands else 0.0
         if not held:
@@ -377,9 +379,9 @@ def _must_hold(
     if rank == ALL_WAY and not freed:
         if entering:
             return t_in < out_j + SECOND_MARGIN_S
-        if own.stopped[row] < 0:
+        if own.stopped[row] < 0.0:
             return True
-        earlier = stops_earlier(
+        earlier = stopped_earlier(
             own.stopped[row], own.stopped[mirror], areas.from_right[row], areas.order[w, i] < areas.order[w, j]
         )
         return not earlier and in_j < BLOCK_SOON_S

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from giveway.core.kernels import njit
+from giveway.sim.compiling import compiled
+from giveway.synth import humans
 
 TABLE_M = 0.5
 MIN_GAP_M = 2.0
@@ -72,7 +74,7 @@ def _lookup(table: Any, s: float) -> float:
     return low + share * (high - low)
 
 
-@njit(cache=True)
+@compiled(humans)
 def run_traffic(
     origin: Any,
     speed: Any,
@@ -93,7 +95,7 @@ def run_traffic(
     accel: Any,
     pace: Any,
     draws: Any,
-    rule: Any,
+    people: Any,
     steps: int,
     dt: float,
     max_active: int,
@@ -283,8 +285,7 @@ def run_traffic(
                     elif ego != about[i]:
                         about[i] = ego
                         waited = now - waits_since[i] if waits_since[i] < 1e5 else 0.0
-                        score = rule[0] + rule[1] * ego_arrival + rule[2] * ego_gap + rule[3] * boldness[i]
-                        p_accept = 1.0 / (1.0 + math.exp(-(score + rule[4] * waited)))
+                        p_accept = humans.chance(people, ego_arrival, v[ego], boldness[i], waited)
                         if not possible:
                             p_accept = 0.0
                         k = num_draws[i] % draws.shape[1]

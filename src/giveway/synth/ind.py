@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from giveway.synth.interaction.files import build_site
 from giveway.synth.interaction.recording import simulate_site
-from giveway.synth.interaction.sites import CENTER_M
+from giveway.synth.interaction.sites import CENTER_M, build_site
 from giveway.synth.interaction.truth import decision_rows
 from giveway.synth.levelx import FRAME_RATE_HZ, Place, write_recording
 from giveway.synth.protocol import Size, SynthesizerInfo

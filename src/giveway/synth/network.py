@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import shapely
 from scipy.spatial import KDTree
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.synth.paths import STEP_M, Path
+from giveway.core.lanes import Lane
+from giveway.roads.road import Road
+from giveway.synth.paths import STEP_M, Path, smooth_path
 
 TABLE_M = 0.5
 """Spacing of the tables along a path."""
@@ -18,6 +21,10 @@ SAME_LANE_M = 2.4
 ZONE_M = 2.7
 """Where two paths are closer than this, cars on both cannot be at once."""
 SAME_WAY_RAD = 0.9
+SMOOTH_M = 1.8
+"""Width of the Gaussian that makes the curvature of ways continuous."""
+BEFORE_ZONE_M = 0.8
+"""Without a stop line, people wait this far before the first zone."""
 MAX_LATERAL_MPS2 = 3.2
 COMFORT_BRAKE_MPS2 = 1.8
 
@@ -55,22 +62,53 @@ class Network:
     other_out: FloatArray
 
 
+def road_network(road: Road) -> Network:
+    """The network of all ways of a road, with its rules, stop lines and speed limits."""
+    lanes = road.map().lanes
+    paths = [smooth_path(way, sigma_m=SMOOTH_M) for way in road.ways]
+    origin = np.unique([route[0] for route in road.routes], return_inverse=True)[1]
+    network = build_network(
+        paths,
+        origin=origin,
+        gives_way=road.gives_way(),
+        limit_mps=[_limits(path, [lanes[n] for n in route]) for path, route in zip(paths, road.routes, strict=True)],
+    )
+    stops = shapely.MultiLineString([line.points for line in road.map().lines if line.type == "stop_line"])
+    return replace(network, line=np.array([_waiting_line(network, p, stops) for p in range(len(paths))]))
+
+
+def _waiting_line(network: Network, p: int, stops: shapely.Geometry) -> float:
+    """Where a car on a way waits: at the stop line, else a little before the first zone; inf if it never has to."""
+    zones = network.zone_in[p][network.gives_way[p]]
+    if zones.size == 0:
+        return float("inf")
+    way = shapely.LineString(network.paths[p].xy)
+    crossed = [shapely.line_locate_point(way, point) for point in shapely.get_parts(shapely.intersection(way, stops))]
+    return min((float(s) for s in crossed if s <= zones.min()), default=float(zones.min()) - BEFORE_ZONE_M)
+
+
+def _limits(path: Path, lanes: Sequence[Lane]) -> FloatArray:
+    """Speed limit at every entry of the tables of a path."""
+    ends = np.cumsum([np.hypot(*np.diff(lane.center, axis=0).T).sum() for lane in lanes])
+    at = np.arange(int(path.length_m / TABLE_M) + 2) * TABLE_M
+    limits = np.array([lane.speed_limit_mps or np.inf for lane in lanes])
+    return limits[np.minimum(np.searchsorted(ends, at), limits.size - 1)]
+
+
 def build_network(
     paths: Sequence[Path],
     *,
-    origin: Sequence[int],
-    rank: Sequence[int],
-    line_m: Sequence[float],
-    limit_mps: Sequence[float],
+    origin: Sequence[int] | IntArray,
+    gives_way: BoolArray,
+    limit_mps: Sequence[FloatArray | float],
 ) -> Network:
-    """Find all relations from geometry.
+    """Find all relations from geometry; nobody has a waiting line yet.
 
     Args:
         paths: P of them.
         origin: number of the lane a path begins with.
-        rank: lower goes first where two paths meet; equal ranks do not give way to one another.
-        line_m: waiting line of each path, inf for none.
-        limit_mps: speed limit of each path.
+        gives_way: (P, P) the first path gives way to the second if they meet.
+        limit_mps: speed limit of each path, one number or one per entry of its tables.
     """
     count = len(paths)
     size = max(int(path.length_m / TABLE_M) for path in paths) + 2
@@ -95,16 +133,15 @@ def build_network(
                 other_in[p, q], other_out[p, q] = _extent(mirrored)
                 aligned = np.cos(headings[p] - paths[q].heading[there]) > 0.95
                 merges[p, q] = bool((aligned & (back < 1.0))[zone].any())
-    ranks = np.asarray(rank)
     meets = ~np.isnan(zone_in) & ~np.isnan(other_in)
     return Network(
         paths=tuple(paths),
         origin=np.asarray(origin, dtype=np.int64),
         speed=np.stack([_speed_profile(path, limit, size) for path, limit in zip(paths, limit_mps, strict=True)]),
         length=np.array([path.length_m for path in paths]),
-        line=np.asarray(line_m, dtype=np.float64),
+        line=np.full(count, np.inf),
         projection=projection,
-        gives_way=meets & (ranks[:, None] > ranks[None, :]),
+        gives_way=meets & gives_way,
         merges=merges,
         zone_in=np.where(meets, zone_in, np.nan),
         zone_out=zone_out,
@@ -143,9 +180,10 @@ def _extent(close: BoolArray) -> tuple[float, float]:
     return first * TABLE_M, (after - 1) * TABLE_M
 
 
-def _speed_profile(path: Path, limit_mps: float, size: int) -> FloatArray:
+def _speed_profile(path: Path, limit_mps: FloatArray | float, size: int) -> FloatArray:
     curvature = np.abs(path.curvature[:: round(TABLE_M / STEP_M)])
-    speed = np.minimum(limit_mps, np.sqrt(MAX_LATERAL_MPS2 / np.maximum(curvature, 1e-3)))
+    limit = np.asarray(limit_mps)[..., : curvature.size] if np.ndim(limit_mps) else limit_mps
+    speed = np.minimum(limit, np.sqrt(MAX_LATERAL_MPS2 / np.maximum(curvature, 1e-3)))
     for step in range(speed.size - 2, -1, -1):
         speed[step] = min(speed[step], np.sqrt(speed[step + 1] ** 2 + 2 * COMFORT_BRAKE_MPS2 * TABLE_M))
     return np.concatenate([speed, np.full(size - speed.size, speed[-1])])

@@ -47,20 +47,6 @@ class Path:
         return xy + normal * np.asarray(offset_m)[..., None], heading, curvature
 
 
-def line(start: tuple[float, float], end: tuple[float, float]) -> FloatArray:
-    """Points of a straight piece, about :data:`STEP_M` apart."""
-    a, b = np.asarray(start, float), np.asarray(end, float)
-    count = max(2, round(float(np.hypot(*(b - a))) / STEP_M) + 1)
-    return a + (b - a) * np.linspace(0, 1, count)[:, None]
-
-
-def arc(center: tuple[float, float], radius_m: float, start_rad: float, end_rad: float) -> FloatArray:
-    """Points of an arc from polar angle ``start_rad`` to ``end_rad``, whichever way that leads."""
-    count = max(2, round(abs(end_rad - start_rad) * radius_m / STEP_M) + 1)
-    angle = np.linspace(start_rad, end_rad, count)
-    return np.stack([center[0] + radius_m * np.cos(angle), center[1] + radius_m * np.sin(angle)], axis=1)
-
-
 def smooth_path(*pieces: FloatArray, sigma_m: float = 1.0) -> Path:
     """One path through consecutive pieces, corners and jumps of curvature rounded by a Gaussian.
 
@@ -79,13 +65,6 @@ def smooth_path(*pieces: FloatArray, sigma_m: float = 1.0) -> Path:
     slope = np.gradient(xy, STEP_M, axis=0)
     heading = np.unwrap(elementary.arctan2(slope[:, 1], slope[:, 0]))
     return Path(xy=xy, heading=heading, curvature=np.gradient(heading, STEP_M))
-
-
-def rotated(points: FloatArray, angle_rad: float, center: tuple[float, float] = (0.0, 0.0)) -> FloatArray:
-    """Points (..., 2) turned counter-clockwise about the origin, then moved by ``center``."""
-    c, s = np.cos(angle_rad), np.sin(angle_rad)
-    x, y = points[..., 0], points[..., 1]
-    return np.stack([c * x - s * y + center[0], s * x + c * y + center[1]], axis=-1)
 
 
 def _resample(points: FloatArray) -> FloatArray:

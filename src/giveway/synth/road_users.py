@@ -62,13 +62,11 @@ class View:
     """How a drone sees the traffic.
 
     Attributes:
-        center: origin of the paths in the coordinates of the files.
         sees: whether file coordinates (..., 2) are within the picture.
         first_step: step of the simulation that becomes frame 0.
         every: steps per frame.
     """
 
-    center: tuple[float, float]
     sees: Callable[[FloatArray], BoolArray]
     first_step: int
     every: int
@@ -86,8 +84,7 @@ def vehicle_tracks(paths: Sequence[Path], fleet: Fleet, kinds: StrArray, motion:
         rows = slice(int(begin) + shift, int(end), view.every)
         path, offset = paths[fleet.path[vehicle]], float(fleet.offset_m[vehicle])
         s, v, a = motion.s_m[rows], motion.v_mps[rows], motion.a_mps2[rows]
-        local, heading, curvature = path.at(s, offset)
-        xy = local + np.asarray(view.center)
+        xy, heading, curvature = path.at(s, offset)
         seen = np.flatnonzero((motion.step[rows] >= view.first_step) & view.sees(xy))
         if seen.size < SHORTEST_S / frame_s:
             continue
@@ -105,7 +102,7 @@ def vehicle_tracks(paths: Sequence[Path], fleet: Fleet, kinds: StrArray, motion:
                 lon_accel=(a * stretch)[kept],
                 lat_accel=(v * v * stretch * curvature)[kept],
                 s_m=s[kept],
-                dense_xy=path.at(_between(s[kept], v[kept], frame_s), offset)[0] + np.asarray(view.center),
+                dense_xy=path.at(_between(s[kept], v[kept], frame_s), offset)[0],
                 vehicle=vehicle,
             )
         )

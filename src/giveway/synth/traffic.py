@@ -13,13 +13,11 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.synth._traffic_kernel import run_traffic
-from giveway.synth.drivers import AcceptanceRule, draw_boldness, draw_drivers
+from giveway.synth.humans import Population, draw_boldness, draw_drivers
 from giveway.synth.network import Network
 
 MAX_ACTIVE = 96
 DRAWS = 64
-IMPATIENCE_PER_S = 0.05
-"""Added to the score of the rule per second of waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +115,7 @@ def draw_fleet(
 def simulate(
     network: Network,
     fleet: Fleet,
-    rule: AcceptanceRule,
+    people: Population,
     rng: np.random.Generator,
     *,
     steps: int,
@@ -126,7 +124,6 @@ def simulate(
 ) -> tuple[Motion, Decisions]:
     """Run the traffic for ``steps`` steps of ``dt_s``; people begin to decide ``look_ahead_m`` before their line."""
     draws = rng.random((fleet.path.size, DRAWS))
-    coefficients = np.array([rule.intercept, rule.per_second, rule.per_meter, rule.individual, IMPATIENCE_PER_S])
     rows, decided = run_traffic(
         network.origin,
         network.speed,
@@ -147,7 +144,7 @@ def simulate(
         fleet.accel_mps2,
         fleet.pace,
         draws,
-        coefficients,
+        people.coefficients(),
         steps,
         dt_s,
         MAX_ACTIVE,

@@ -17,7 +17,7 @@ RECORDINGS = range(3)
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("round") / "data"
-    synthesize("round", folder, seed=5, count=3, minutes=2.0)
+    synthesize("round", folder, seed=5, count=3, minutes=3.0)
     return folder
 
 

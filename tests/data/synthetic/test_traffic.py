@@ -4,21 +4,22 @@ import numpy as np
 import pytest
 
 from giveway.core.seeds import stream
+from giveway.roads.library.crossing import crossing_road
+from giveway.roads.library.shapes import arc, line
 from giveway.synth import traffic
 from giveway.synth._traffic_kernel import run_traffic
-from giveway.synth.drivers import AcceptanceRule
-from giveway.synth.network import Network, build_network
-from giveway.synth.paths import arc, line, smooth_path
+from giveway.synth.humans import Population
+from giveway.synth.network import Network, road_network
+from giveway.synth.paths import smooth_path
 from giveway.synth.traffic import Fleet, draw_fleet, simulate
 
-RULE = AcceptanceRule(intercept=-3.0, per_second=1.0, per_meter=0.0, individual=0.5)
+PEOPLE = Population(critical_gap_s=3.0, between=0.2, within=0.3)
 
 
 @pytest.fixture(scope="module")
 def crossing() -> Network:
     """A road along x with priority and one along y that gives way."""
-    paths = [smooth_path(line((-60.0, 0.0), (60.0, 0.0))), smooth_path(line((0.0, -60.0), (0.0, 60.0)))]
-    return build_network(paths, origin=[0, 1], rank=[0, 1], line_m=[np.inf, 55.0], limit_mps=[11.0, 9.0])
+    return road_network(crossing_road(limit_mps=11.0, yielding_limit_mps=9.0, stop_m=5.0))
 
 
 def fleet(count: int, seed: int = 0) -> Fleet:
@@ -41,16 +42,16 @@ def test_the_zone_of_a_crossing_is_where_the_paths_are_near(crossing: Network) -
 
 
 def test_compiled_and_plain_runs_are_the_same(crossing: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = simulate(crossing, fleet(10), RULE, stream(0, "run"), steps=300, dt_s=0.05)
+    compiled = simulate(crossing, fleet(10), PEOPLE, stream(0, "run"), steps=300, dt_s=0.05)
     monkeypatch.setattr(traffic, "run_traffic", run_traffic.py_func)
-    plain = simulate(crossing, fleet(10), RULE, stream(0, "run"), steps=300, dt_s=0.05)
+    plain = simulate(crossing, fleet(10), PEOPLE, stream(0, "run"), steps=300, dt_s=0.05)
     for name in ("vehicle", "step", "s_m", "v_mps", "a_mps2"):
         np.testing.assert_allclose(getattr(compiled[0], name), getattr(plain[0], name), atol=1e-9)
     np.testing.assert_array_equal(compiled[1].accepted, plain[1].accepted)
 
 
 def test_speeds_are_not_negative_and_jerk_is_limited(crossing: Network) -> None:
-    motion, _ = simulate(crossing, fleet(60), RULE, stream(1, "run"), steps=2000, dt_s=0.05)
+    motion, _ = simulate(crossing, fleet(60), PEOPLE, stream(1, "run"), steps=2000, dt_s=0.05)
     same = (np.diff(motion.vehicle) == 0) & (motion.v_mps[1:] > 0)
     jerk = np.diff(motion.a_mps2)[same] / 0.05
     assert motion.v_mps.min() >= 0
@@ -59,7 +60,7 @@ def test_speeds_are_not_negative_and_jerk_is_limited(crossing: Network) -> None:
 
 def test_whoever_accepts_enters_before_the_other_and_whoever_rejects_after(crossing: Network) -> None:
     cars = fleet(60)
-    motion, decisions = simulate(crossing, cars, RULE, stream(1, "run"), steps=2000, dt_s=0.05)
+    motion, decisions = simulate(crossing, cars, PEOPLE, stream(1, "run"), steps=2000, dt_s=0.05)
     last = {
         (int(t), int(e)): bool(a) for t, e, a in zip(decisions.target, decisions.ego, decisions.accepted, strict=True)
     }
@@ -75,14 +76,16 @@ def test_whoever_accepts_enters_before_the_other_and_whoever_rejects_after(cross
 
 
 def test_an_impossible_gap_has_no_chance(crossing: Network) -> None:
-    _, decisions = simulate(crossing, fleet(60), RULE, stream(1, "run"), steps=2000, dt_s=0.05)
+    _, decisions = simulate(crossing, fleet(60), PEOPLE, stream(1, "run"), steps=2000, dt_s=0.05)
     assert not decisions.accepted[decisions.probability == 0].any()
     assert (decisions.probability[decisions.gap_s < 1.5] == 0).all()
 
 
 def test_paths_have_continuous_curvature_and_true_headings() -> None:
     path = smooth_path(
-        line((-20.0, 0.0), (0.0, 0.0)), arc((0.0, 8.0), 8.0, -np.pi / 2, 0.0), line((8.0, 8.0), (8.0, 30.0))
+        line((-20.0, 0.0), (0.0, 0.0)),
+        arc(8.0, -np.pi / 2, 0.0, spacing_m=0.1) + np.array([0.0, 8.0]),
+        line((8.0, 8.0), (8.0, 30.0)),
     )
     assert np.abs(np.diff(path.curvature)).max() < 0.01
     assert path.curvature.max() == pytest.approx(1 / 8, rel=0.1)

@@ -6,7 +6,7 @@ import pytest
 from giveway.predictors.commotions.agent import theta_table
 from giveway.predictors.commotions.config import Configuration
 from giveway.predictors.commotions.kernel.agents import LOOK, OFF, SLOTS, THINK
-from giveway.sim.drivers.cognitive_attention import NONE, Conflicts, Traffic
+from giveway.sim.drivers.cognitive_attention import NONE, Conflicts, Snapshot
 from giveway.sim.drivers.cognitive_control import FOLLOW, FREE, MIND, Rules
 from giveway.sim.drivers.cognitive_minds import free_road, new_cognition
 
@@ -42,7 +42,7 @@ class Road:
         self.ahead = free_road(self.cognition, np.array([SITE_MPS]))
 
     def decide(self):
-        traffic = Traffic(
+        traffic = Snapshot(
             s=self.s, speed=self.speed, accel=self.accel, length=self.length, jerk=self.jerk, base_speed=self.base,
             present=self.present,
         )  # fmt: skip
@@ -255,7 +255,7 @@ def test_free_speed_of_a_fast_car_is_what_it_had_at_first_sight(world):
 def test_who_does_not_decide_keeps_his_acceleration(world):
     road = Road(world.FITTED, [30], [30])
     before = road.decide()
-    traffic = Traffic(
+    traffic = Snapshot(
         s=road.s, speed=road.speed * 0, accel=road.accel, length=road.length, jerk=road.jerk, base_speed=road.base,
         present=road.present,
     )  # fmt: skip

@@ -13,12 +13,12 @@ const THEMES = {
   light: {
     back: "#f4f4f1", lane: "#dcdcd8", keepout: "#cfe3cf", curb: "#6b7076", marking: "#ffffff", stop: "#b3382c",
     other: "#7d848c", vulnerable: "#009e73", ego: "#0072b2", rated: "#d55e00", edge: "#2b2f33", text: "#1c1e21",
-    prediction: "#cc79a7", plan: "#0072b2",
+    prediction: "#cc79a7", plan: "#0072b2", thought: "#8a4f00",
   },
   dark: {
     back: "#16181b", lane: "#2b2f34", keepout: "#22362a", curb: "#8b929a", marking: "#c9ccd0", stop: "#f0705f",
     other: "#9aa1a9", vulnerable: "#3fc79a", ego: "#56b4e9", rated: "#e69f00", edge: "#0d0e10", text: "#eceef0",
-    prediction: "#e7a5c9", plan: "#56b4e9",
+    prediction: "#e7a5c9", plan: "#56b4e9", thought: "#f0e442",
   },
 };
 
@@ -60,7 +60,12 @@ export function readReplay(replay) {
     list.push({ ...fan, paths: fan.paths.map((p) => decodePoints(p, unit)) });
     fans.set(fan.frame, list);
   }
-  return { ...replay, agents, map, fans, duration: (replay.frames - 1) * replay.dt };
+  const minds = new Map();
+  for (const row of replay.minds || []) {
+    if (!minds.has(row.agent)) minds.set(row.agent, new Map());
+    minds.get(row.agent).set(row.frame, row);
+  }
+  return { ...replay, agents, map, fans, minds, duration: (replay.frames - 1) * replay.dt };
 }
 
 /** State of an agent at a (fractional) frame, or null while it is absent; dx, dy are null for an agent seen only once. */
@@ -177,6 +182,49 @@ function drawFans(ctx, fans, colors, pixel) {
   ctx.globalAlpha = 1;
 }
 
+/** The last decision of a mind at a frame: one is made every second frame; null if it thought about nobody. */
+export function thoughtAt(data, id, frame) {
+  const rows = data.minds.get(id), whole = Math.floor(frame + 1e-6);
+  return (rows && (rows.get(whole) || rows.get(whole - 1))) || null;
+}
+
+/** The area that a mind thinks about, hatched, and where it takes its partner to be, with a bar of one deviation. */
+function drawThought(ctx, thought, own, partner, colors, pixel) {
+  const [x0, y0, x1, y1] = thought.area;
+  const length = Math.hypot(x1 - x0, y1 - y0), half = own.width / 2;
+  ctx.save();
+  ctx.translate(x0, y0);
+  ctx.rotate(Math.atan2(y1 - y0, x1 - x0));
+  ctx.strokeStyle = colors.thought;
+  ctx.lineWidth = Math.max(0.08, pixel);
+  ctx.strokeRect(0, -half, length, 2 * half);
+  ctx.beginPath();
+  ctx.rect(0, -half, length, 2 * half);
+  ctx.clip();
+  ctx.beginPath();
+  for (let at = -2 * half; at < length; at += 0.5) {
+    ctx.moveTo(at, -half);
+    ctx.lineTo(at + 2 * half, half);
+  }
+  ctx.stroke();
+  ctx.restore();
+  if (!partner) return;
+  const [gx, gy, lx, ly, hx, hy] = thought.ghost;
+  ctx.strokeStyle = colors.thought;
+  ctx.lineWidth = Math.max(0.25, 2 * pixel);
+  ctx.beginPath();
+  ctx.moveTo(lx, ly);
+  ctx.lineTo(hx, hy);
+  ctx.stroke();
+  ctx.save();
+  ctx.translate(gx, gy);
+  ctx.rotate(partner.state.h);
+  ctx.setLineDash([0.5, 0.35]);
+  ctx.lineWidth = Math.max(0.15, 1.5 * pixel);
+  ctx.strokeRect(-partner.agent.length / 2, -partner.agent.width / 2, partner.agent.length, partner.agent.width);
+  ctx.restore();
+}
+
 /** A player on a bare canvas. Emits "frame", "ended" and "select" on `events`. */
 export function createPlayer(canvas, replay, options = {}) {
   const data = readReplay(replay);
@@ -252,6 +300,12 @@ export function createPlayer(canvas, replay, options = {}) {
     for (const [agent, state] of visible) {
       const role = agent.id === view.ego && agent.role === "other" ? "ego" : agent.role;
       drawAgent(ctx, { ...agent, role }, state, colors, pixel);
+    }
+    const thought = thoughtAt(data, view.ego, frame);
+    if (thought) {
+      const [own] = visible.find(([agent]) => agent.id === view.ego) || [];
+      const [agent, state] = visible.find(([other]) => other.id === thought.partner) || [];
+      if (own) drawThought(ctx, thought, own, agent && { agent, state }, colors, pixel);
     }
     drawLabels(visible, cam, width, height, ratio, colors);
   }
@@ -354,6 +408,52 @@ function make(tag, attributes = {}, text = "") {
   return element;
 }
 
+function svg(tag, attributes, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.textContent = text;
+  return element;
+}
+
+/** Bars of P(partner first | action) and the advantages of the actions with the threshold, side by side. */
+function mindChart(thought) {
+  const chart = svg("svg", { viewBox: "0 0 320 104", preserveAspectRatio: "xMinYMin", role: "img", "aria-label": thought.sentence });
+  const count = thought.actions.length, step = 140 / count, middle = (i) => 14 + step * (i + 0.5);
+  chart.append(svg("text", { x: 4, y: 10 }, `P(${thought.partner} first | action)`));
+  chart.append(svg("text", { x: 172, y: 10 }, "advantage, threshold dashed"));
+  const top = Math.max(thought.threshold * 1.3, ...thought.advantage), low = Math.min(0, ...thought.advantage);
+  const height = (a) => 84 - (66 * (a - low)) / (top - low || 1);
+  thought.actions.forEach((u, i) => {
+    const p = thought.p[i] ?? 0, chosen = u !== 0 && u === thought.action;
+    chart.append(svg("rect", { x: middle(i) - step * 0.35, y: 84 - 66 * p, width: step * 0.7, height: 66 * p, class: chosen ? "gw-chosen" : "gw-bar" }));
+    for (const offset of [0, 164]) chart.append(svg("text", { x: middle(i) + offset, y: 98, "text-anchor": "middle" }, u > 0 ? `+${u}` : String(u).replace("-", "\u2212")));
+    chart.append(svg("circle", { cx: middle(i) + 164, cy: height(thought.advantage[i]), r: chosen ? 4 : 2.5, class: chosen ? "gw-chosen" : "gw-bar" }));
+  });
+  chart.append(svg("polyline", { points: thought.advantage.map((a, i) => `${middle(i) + 164},${height(a)}`).join(" "), class: "gw-curve" }));
+  chart.append(svg("line", { x1: 178, x2: 318, y1: height(thought.threshold), y2: height(thought.threshold), class: "gw-threshold" }));
+  chart.append(svg("line", { x1: 14, x2: 154, y1: 84, y2: 84, class: "gw-axis" }), svg("line", { x1: 178, x2: 318, y1: height(0), y2: height(0), class: "gw-axis" }));
+  return chart;
+}
+
+/** What the selected mind thinks now; hint until one is selected. */
+function mindPanel(player) {
+  const panel = make("div", { class: "gw-mind" }), line = make("p", { "aria-live": "polite" }), room = make("div");
+  panel.append(line, room);
+  let shown;
+  const refresh = () => {
+    const thought = thoughtAt(player.data, player.view.ego, player.time / player.data.dt);
+    const key = thought || player.view.ego;
+    if (key === shown) return;
+    shown = key;
+    const hint = player.data.minds.has(player.view.ego) ? `${player.view.ego} thinks about nobody now` : `click a car with a mind: ${[...player.data.minds.keys()].join(", ")}`;
+    line.textContent = thought ? thought.sentence : hint;
+    room.replaceChildren(...(thought ? [mindChart(thought)] : []));
+  };
+  for (const name of ["frame", "select", "ended"]) player.events.addEventListener(name, refresh);
+  refresh();
+  return panel;
+}
+
 function bindPointer(player, canvas, stage, tip) {
   const { view } = player;
   let drag = null;
@@ -394,7 +494,7 @@ function bindPointer(player, canvas, stage, tip) {
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
 }
 
-/** A player with controls: play, scrub, speed, frame, labels; keyboard: space, arrows, Home, End, F, L. */
+/** A player with controls: play, scrub, speed, frame, labels; keyboard: space, arrows, Home, End, F, L, M (next mind). */
 export function mountPlayer(element, replay, options = {}) {
   element.classList.add("giveway-player");
   const stage = make("div", { class: "gw-stage" });
@@ -431,6 +531,7 @@ export function mountPlayer(element, replay, options = {}) {
   const controls = make("div", { class: "gw-controls" });
   controls.append(play, slider, clock, rate, frame, labels, reset);
   element.append(controls);
+  if (data.minds.size) element.append(mindPanel(player));
 
   const toggle = () => (player.playing ? player.pause() : player.play());
   const follow = () => {
@@ -441,6 +542,12 @@ export function mountPlayer(element, replay, options = {}) {
   const showIds = () => {
     player.show({ ids: !view.ids });
     labels.setAttribute("aria-pressed", String(view.ids));
+  };
+  const nextMind = () => {
+    const ids = [...data.minds.keys()];
+    if (!ids.length) return;
+    player.show({ ego: ids[(ids.indexOf(view.ego) + 1) % ids.length] });
+    player.events.dispatchEvent(new CustomEvent("select", { detail: { id: view.ego } }));
   };
   const step = (frames) => { player.pause(); player.seek(player.time + frames * data.dt); };
   const refresh = () => {
@@ -456,7 +563,7 @@ export function mountPlayer(element, replay, options = {}) {
   scrub.addEventListener("input", () => player.seek(Number(scrub.value) * data.dt));
   player.events.addEventListener("frame", refresh);
   player.events.addEventListener("ended", refresh);
-  const keys = { " ": toggle, ArrowRight: () => step(1), ArrowLeft: () => step(-1), Home: () => player.seek(0), End: () => player.seek(data.duration), f: follow, l: showIds };
+  const keys = { " ": toggle, ArrowRight: () => step(1), ArrowLeft: () => step(-1), Home: () => player.seek(0), End: () => player.seek(data.duration), f: follow, l: showIds, m: nextMind };
   element.addEventListener("keydown", (event) => {
     if (event.target !== canvas && event.target !== element) return;
     const action = keys[event.key];

@@ -9,9 +9,6 @@ from giveway.roads.library.shapes import SOLID, lane, line
 from giveway.roads.road import Road
 from giveway.roads.sketch import RoadSketch, RuleSketch
 
-STOP_M = 3.0
-"""Distance of the stop line from the middle."""
-
 
 def crossing_road(
     *,
@@ -19,16 +16,17 @@ def crossing_road(
     lane_width_m: float = 3.5,
     limit_mps: float = 50 / 3.6,
     yielding_limit_mps: float = 30 / 3.6,
+    stop_m: float = 3.0,
     name: str = "crossing",
 ) -> Road:
-    """Ways: 0 eastward, which has priority, 1 northward, which gives way; both through the origin."""
+    """Ways: 0 eastward, which has priority, 1 northward, which waits ``stop_m`` before the origin, where they cross."""
     east = np.array([[-reach_m, 0.0], [reach_m, 0.0]])
     north = east[:, ::-1]
     lanes = tuple(
         lane(word, points, width_m=lane_width_m, limit_mps=limit, left=SOLID, right=SOLID)
         for word, points, limit in (("east", east, limit_mps), ("north", north, yielding_limit_mps))
     )
-    wait = np.array([[-0.5 * lane_width_m, -STOP_M], [0.5 * lane_width_m, -STOP_M]])
+    wait = np.array([[-0.5 * lane_width_m, -stop_m], [0.5 * lane_width_m, -stop_m]])
     rule = RuleSketch(yielding=("north",), priority=("east",), stop_lines=(wait,))
     return drawn_road(
         name,

@@ -41,7 +41,9 @@ def roundabout_road(
     arm_m: float = ARM_M,
     mouth_m: float = MOUTH_M,
     entry_rad: float = ENTRY_RAD,
+    exit_rad: float | None = None,
     lane_width_m: float = LANE_WIDTH_M,
+    offset_m: float | None = None,
     limit_mps: float = 11.0,
     center: tuple[float, float] = (0.0, 0.0),
     name: str = "roundabout",
@@ -53,15 +55,19 @@ def roundabout_road(
         radius_m: of the center line of the ring.
         arm_m: distance from the middle at which an arm begins.
         mouth_m: distance at which it begins to bend.
-        entry_rad: angle between the axis of an arm and where its lanes meet the ring.
+        entry_rad: angle between the axis of an arm and where its entry meets the ring.
+        exit_rad: the same of its exit; as the entry if None. Wide exits leave the ring early, as drivers do.
         lane_width_m: of all lanes.
+        offset_m: distance of the lanes of an arm from its axis; half their width if None, more with an island between.
         limit_mps: speed limit.
         center: of the ring.
         name: of the road.
     """
     turns = _turns(arms)
     count = len(turns)
-    shape = _Shape(radius_m, arm_m, mouth_m, entry_rad, lane_width_m)
+    gates = (entry_rad, entry_rad if exit_rad is None else exit_rad)
+    beside = 0.5 * lane_width_m if offset_m is None else offset_m
+    shape = _Shape(radius_m, arm_m, mouth_m, gates, lane_width_m, beside)
     ways: list[FloatArray] = []
     routes: list[list[str]] = []
     for k, turn in enumerate(turns):
@@ -98,22 +104,30 @@ def _turns(arms: int | tuple[float, ...]) -> list[float]:
 class _Shape:
     """Curves of the southern arm; the others are turned copies."""
 
-    def __init__(self, radius_m: float, arm_m: float, mouth_m: float, entry_rad: float, width_m: float) -> None:
-        self.radius_m, self.entry_rad, self.width_m = radius_m, entry_rad, width_m
-        self.enters_at, self.leaves_at = SOUTH_RAD + entry_rad, SOUTH_RAD - entry_rad
-        self.half = 0.5 * width_m
+    def __init__(
+        self,
+        radius_m: float,
+        arm_m: float,
+        mouth_m: float,
+        gates_rad: tuple[float, float],
+        width_m: float,
+        offset_m: float,
+    ) -> None:
+        self.radius_m, self.exit_rad, self.width_m = radius_m, gates_rad[1], width_m
+        self.enters_at, self.leaves_at = SOUTH_RAD + gates_rad[0], SOUTH_RAD - gates_rad[1]
+        self.half, self.beside = 0.5 * width_m, offset_m
         self.far, self.mouth = -arm_m, -mouth_m
 
     def way(self, onward: float) -> FloatArray:
         """Center line from the south to the arm at ``onward`` radians counter-clockwise of it."""
-        leave = SOUTH_RAD + onward - self.entry_rad
+        leave = SOUTH_RAD + onward - self.exit_rad
         ring = arc(self.radius_m, self.enters_at, leave)
         # The exit arm seen from its own frame points south; its outgoing lane lies on the left of its axis there.
-        start, end = rotated(np.array([[-self.half, self.mouth], [-self.half, self.far]]), onward)
+        start, end = rotated(np.array([[-self.beside, self.mouth], [-self.beside, self.far]]), onward)
         away = (end - start) / np.hypot(*(end - start))
         return joined(
-            line((self.half, self.far), (self.half, self.mouth)),
-            bend(np.array([self.half, self.mouth]), np.array([0.0, 1.0]), ring[0], _tangent(self.enters_at)),
+            line((self.beside, self.far), (self.beside, self.mouth)),
+            bend(np.array([self.beside, self.mouth]), np.array([0.0, 1.0]), ring[0], _tangent(self.enters_at)),
             ring,
             bend(ring[-1], _tangent(leave), start, away),
             line(tuple(start), tuple(end)),
@@ -122,12 +136,12 @@ class _Shape:
     def join(self) -> FloatArray:
         """From the mouth onto the ring."""
         ring = self.radius_m * direction(self.enters_at)
-        return bend(np.array([self.half, self.mouth]), np.array([0.0, 1.0]), ring, _tangent(self.enters_at))
+        return bend(np.array([self.beside, self.mouth]), np.array([0.0, 1.0]), ring, _tangent(self.enters_at))
 
     def leave(self) -> FloatArray:
         """From the ring to the mouth."""
         ring = self.radius_m * direction(self.leaves_at)
-        return bend(ring, _tangent(self.leaves_at), np.array([-self.half, self.mouth]), np.array([0.0, -1.0]))
+        return bend(ring, _tangent(self.leaves_at), np.array([-self.beside, self.mouth]), np.array([0.0, -1.0]))
 
 
 def _tangent(angle: float) -> FloatArray:
@@ -147,8 +161,8 @@ def _sketch(shape: _Shape, turns: list[float], limit: float) -> RoadSketch:
     for k, turn in enumerate(turns):
         onward = (turns[(k + 1) % len(turns)] - turn) % (2 * np.pi)
         enters, leaves, next_exit = shape.enters_at, shape.leaves_at, shape.leaves_at + onward
-        inward = np.array([[shape.half, shape.far], [shape.half, shape.mouth]])
-        outward = np.array([[-shape.half, shape.mouth], [-shape.half, shape.far]])
+        inward = np.array([[shape.beside, shape.far], [shape.beside, shape.mouth]])
+        outward = np.array([[-shape.beside, shape.mouth], [-shape.beside, shape.far]])
         add(f"in {k}", inward, turn, quarter, quarter, left=DIVIDER, right=CURB)
         add(f"join {k}", shape.join(), turn, quarter, enters + quarter, left=OPEN_SIDE, right=CURB)
         add(f"pass {k}", arc(shape.radius_m, leaves, enters), turn, leaves + quarter, enters + quarter, left=CURB)

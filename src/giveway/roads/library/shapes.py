@@ -16,17 +16,17 @@ DIVIDER = ("line_thin", "solid_solid")
 CURB = ("curbstone", "low")
 
 
-def line(start: object, end: object) -> FloatArray:
+def line(start: object, end: object, *, spacing_m: float = SPACING_M) -> FloatArray:
     """(P, 2) points about 1 m apart on a straight line between two points."""
     a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
-    return np.linspace(a, b, max(int(np.hypot(*(b - a)) / SPACING_M), 1) + 1)
+    return np.linspace(a, b, max(int(np.hypot(*(b - a)) / spacing_m), 1) + 1)
 
 
-def arc(radius_m: float, start_rad: float, end_rad: float) -> FloatArray:
-    """(P, 2) points on a circle around the origin, counter-clockwise."""
+def arc(radius_m: float, start_rad: float, end_rad: float, *, spacing_m: float = SPACING_M) -> FloatArray:
+    """(P, 2) points about 1 m apart on a circle around the origin, counter-clockwise."""
     while end_rad <= start_rad:
         end_rad += 2 * np.pi
-    angle = np.linspace(start_rad, end_rad, max(int(radius_m * (end_rad - start_rad) / SPACING_M), 4) + 1)
+    angle = np.linspace(start_rad, end_rad, max(int(radius_m * (end_rad - start_rad) / spacing_m), 4) + 1)
     return radius_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 

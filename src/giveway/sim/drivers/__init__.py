@@ -19,6 +19,7 @@ DRIVERS: Registry[Callable[[], Driver]] = Registry(
         "planner": "giveway.sim.drivers.builtin:Planned",
         "constant_speed": "giveway.sim.drivers.builtin:ConstantSpeed",
         "actions": "giveway.sim.drivers.builtin:Actions",
+        "cognitive": "giveway.sim.drivers.cognitive:Cognitive",
         "external": "giveway.sim.drivers.builtin:External",
     },
     group="giveway.drivers",

@@ -11,7 +11,8 @@ import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.errors import UsageError
-from giveway.core.log import LogEvent
+from giveway.core.lanes import LaneMap
+from giveway.core.log import LogEvent, LoggedMinds
 from giveway.planning.profiles import DT_S, PLAN_STEPS
 from giveway.roads.routes import CarPath
 from giveway.sim.state import LANE_S, Decision, Decisions, DriverCode, State, Static
@@ -51,21 +52,25 @@ class Batch:
         ids: (W, A) identifiers of the cars; empty text beyond the last.
         kinds: (W, A) codes of AgentKind.
         paths: path of each car of each world, None without one.
+        roads: (W,) lane maps, None without one; empty if nobody has any.
         seed: root of all random streams.
         roll_out: number of the roll-out of the same episodes.
         events: per world, what a log should tell; drivers append.
+        thoughts: per world, what minds thought; drivers append.
     """
 
     static: Static
     state: State
     decisions: Decisions
-    episodes: Sequence[str]
+    episodes: list[str]
     ids: AnyArray
     kinds: AnyArray
-    paths: Sequence[Sequence[CarPath | None]]
+    paths: list[Sequence[CarPath | None]]
+    roads: list[LaneMap | None] = field(default_factory=list)
     seed: int = 0
     roll_out: int = 0
     events: Sequence[list[LogEvent]] = ()
+    thoughts: Sequence[list[LoggedMinds]] = ()
 
     @property
     def running(self) -> BoolArray:

@@ -25,7 +25,7 @@ RUNNING = 2  # decisions in a row
 DWELL = 3  # decisions a partner is kept at least, 0.6 s
 
 
-class Traffic(NamedTuple):
+class Snapshot(NamedTuple):
     """N cars (and pedestrians) at one instant.
 
     Attributes:

@@ -12,7 +12,7 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.predictors.commotions.agent import ThetaTable, pair_key
 from giveway.predictors.commotions.encounter import UintArray
 from giveway.predictors.commotions.kernel.agents import SLOTS
-from giveway.sim.drivers.cognitive_attention import Conflicts, Traffic
+from giveway.sim.drivers.cognitive_attention import Conflicts, Snapshot
 from giveway.sim.drivers.cognitive_control import DECISION_S, Rules, ride
 from giveway.sim.drivers.cognitive_minds import Cognition, free_road, new_cognition
 
@@ -160,8 +160,8 @@ def minds_of(approach: Approach, table: ThetaTable, rules: Rules, seed: int) -> 
     )
 
 
-def _traffic(approach: Approach, chi: FloatArray, speed: FloatArray, accel: FloatArray) -> Traffic:
-    return Traffic(
+def _traffic(approach: Approach, chi: FloatArray, speed: FloatArray, accel: FloatArray) -> Snapshot:
+    return Snapshot(
         s=(0.5 * approach.area_m - chi).ravel(),
         speed=speed.ravel(),
         accel=np.array(accel).ravel(),

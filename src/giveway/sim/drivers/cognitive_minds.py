@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.predictors.commotions.agent import Minds, Pairs, ThetaTable, new_minds, think
-from giveway.sim.drivers.cognitive_attention import Attention, Conflicts, Traffic, attend, new_attention
+from giveway.sim.drivers.cognitive_attention import Attention, Conflicts, Snapshot, attend, new_attention
 from giveway.sim.drivers.cognitive_control import Ahead, Control, Rules, begin_plans, control_cars, new_control
 
 
@@ -39,7 +39,7 @@ class Cognition:
 
     def decide(
         self,
-        traffic: Traffic,
+        traffic: Snapshot,
         ahead: Ahead,
         decision: IntArray,
         active: BoolArray,

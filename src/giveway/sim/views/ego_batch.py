@@ -12,12 +12,9 @@ from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.case import TICK_S
 from giveway.core.errors import UnknownNameError, UsageError
-from giveway.core.histories import FUTURE_STEPS
 from giveway.core.log import DriveLog
 from giveway.core.seeds import stream
 from giveway.metrics import METRICS
-from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import ProfileParameters
 from giveway.planning.protocol import Plan
 from giveway.roads.conflicts import areas_between
 from giveway.roads.priority import rules_of
@@ -25,13 +22,12 @@ from giveway.roads.queries import PreparedMap
 from giveway.sim import contacts, motion
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
-from giveway.sim.contacts import boxes_touch, fill_box
+from giveway.sim.contacts import boxes_touch, fill_box, find_contacts
 from giveway.sim.drivers import DRIVERS
-from giveway.sim.drivers.base import Batch, Driver
-from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase, with_drivers, with_traffic
-from giveway.sim.recording import PredictionLog, drive_log
-from giveway.sim.responsibility import judged_contacts
+from giveway.sim.recording import PredictionLog, drive_log, driven_tracks
+from giveway.sim.responsibility import judge
+from giveway.sim.simulation import Simulation
 from giveway.sim.situations import route_rows
 from giveway.sim.state import (
     LANE_S,
@@ -41,11 +37,7 @@ from giveway.sim.state import (
     State,
     Static,
     Status,
-    empty_decisions,
-    empty_state,
-    no_forecast,
 )
-from giveway.sim.step import advance, begin
 from giveway.sim.views import acting
 from giveway.sim.views.acting import OwnMotion, plan_along, reward
 from giveway.sim.views.observing import clip_observation, empty_observation, observe_worlds
@@ -145,43 +137,16 @@ class EgoBatch:
         given: cases to choose from.
         num_worlds: W.
         end_at_contact: a contact of the ego ends the episode.
-        idm: parameters of car-following cars.
-        profiles: parameters of cars with the default planner.
         seed: root of the random streams of drivers.
     """
 
-    def __init__(
-        self,
-        given: EgoCases,
-        num_worlds: int,
-        *,
-        end_at_contact: bool = False,
-        idm: IdmParameters | None = None,
-        profiles: ProfileParameters | None = None,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, given: EgoCases, num_worlds: int, *, end_at_contact: bool = False, seed: int = 0) -> None:
         self.given = given
         self.end_at_contact = end_at_contact
-        self.idm, self.profiles = idm or IdmParameters(), profiles or ProfileParameters()
-        self._all, columns = pack(given.cases)
-        self.static = _rows(self._all, np.zeros(num_worlds, dtype=np.int64))
-        self.state = empty_state(self.static, columns, plans=int(self._all.num_ticks.max()))
-        self.decisions = empty_decisions(self.static)
-        self.cases: list[PreparedCase] = [given.cases[0]] * num_worlds
-        """(W,) case of each world."""
+        self.simulation = Simulation([given.cases[0]] * num_worlds, choices=given.cases, seed=seed)
+        self.static, self.state = self.simulation.static, self.simulation.state
         self.observation = empty_observation(num_worlds)
         shape = self.static.driver.shape
-        self.batch = Batch(
-            static=self.static,
-            state=self.state,
-            decisions=self.decisions,
-            episodes=[""] * num_worlds,
-            ids=np.full(shape, "", dtype=object),
-            kinds=np.zeros(shape, dtype=np.int64),
-            paths=[()] * num_worlds,
-            seed=seed,
-            events=[[] for _ in range(num_worlds)],
-        )
         self._number = np.zeros(num_worlds, dtype=np.int64)
         self._is_over = np.ones(num_worlds, dtype=np.bool_)
         self._touches = np.zeros(shape, dtype=np.bool_)
@@ -189,21 +154,24 @@ class EgoBatch:
         self._num_areas = np.zeros(num_worlds, dtype=np.int64)
         self._priority = np.zeros(shape, dtype=np.int64)
         self._expected, self._desired = np.zeros(num_worlds), np.zeros(num_worlds)
-        self._drivers = self._outside_drivers()
-        self._forecast = no_forecast(self.static, FUTURE_STEPS)
+
+    @property
+    def cases(self) -> Sequence[PreparedCase]:
+        """(W,) case of each world."""
+        return self.simulation.cases
 
     def begin(self, numbers: Mapping[int, int]) -> None:
         """Begin episodes: world to number of its case."""
+        self.simulation.reset(numbers)
         worlds = np.zeros(len(self.cases), dtype=np.bool_)
         for w, number in numbers.items():
             worlds[w] = True
+            areas, prepared = self.given.areas[number], self.given.cases[number]
             self._number[w] = number
-            self._place(w, number)
-        begin(self.static, self.state, worlds)
-        self._drivers = [
-            (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
-        ]
-        self._is_over[worlds] = False
+            self._areas[w, : len(areas)], self._num_areas[w] = areas, len(areas)
+            self._priority[w] = _priorities(self.static, w, areas)
+            self._expected[w], self._desired[w] = prepared.expected_progress_m, prepared.case.desired_speed_mps
+        self._touches[worlds] = self._is_over[worlds] = False
         self._observe(worlds)
 
     def own_motion(self, w: int) -> OwnMotion:
@@ -227,11 +195,11 @@ class EgoBatch:
 
     def accelerate(self, accel: FloatArray, *, bounded: bool) -> None:
         """Decide by accelerations (W,) [m/s^2]; see :func:`giveway.sim.views.acting.plan_of_accel`."""
-        decide_by_accel(self.static, self.state, self.decisions, self.drivers_here(), accel, bounded)
+        decide_by_accel(self.static, self.state, self.simulation.decisions, self.drivers_here(), accel, bounded)
 
     def follow(self, w: int, plan: Plan) -> None:
         """Decide by a plan."""
-        ego, decisions = int(self.static.ego[w]), self.decisions
+        ego, decisions = int(self.static.ego[w]), self.simulation.decisions
         decisions.kind[w, ego] = int(Decision.ALONG)
         decisions.along_s[w, ego], decisions.speed[w, ego] = plan.s_m, plan.speed_mps
 
@@ -240,51 +208,17 @@ class EgoBatch:
         count, static, state = len(self.cases), self.static, self.state
         rows, moving, here = np.arange(count), ~self._is_over, self.drivers_here()
         before, accel = self._progress(), state.car[rows, static.ego, ACCEL].copy()
-        self._ask_drivers()
-        advance(static, state, self.decisions, self._forecast, self.idm, self.profiles, 0, count)
+        self.simulation.step()
         return self._judged(moving, here, before, accel)
 
     def log(self, w: int, meta: Mapping[str, Any]) -> DriveLog:
         """What happened in a world."""
-        return drive_log(self, w, PredictionLog(), self.given.roads[self._number[w]], meta)
+        return drive_log(self.simulation, w, PredictionLog(), self.given.roads[self._number[w]], meta)
 
     def end(self, w: int) -> dict[str, Any]:
         """Score of an episode and number of contacts; neither needs the map."""
-        log = drive_log(self, w, PredictionLog(), None, {})
+        log = drive_log(self.simulation, w, PredictionLog(), None, {})
         return {"score": float(METRICS.get(SCORE)(log).value), "contacts": len(log.collisions)}
-
-    def _place(self, w: int, number: int) -> None:
-        """Load a case into a world."""
-        prepared = self.given.cases[number]
-        for name, values in self._all._asdict().items():
-            if name not in SHARED:
-                getattr(self.static, name)[w] = values[number]
-        self.cases[w] = prepared
-        self.state.ego_plans[w] = np.nan
-        self._touches[w] = False
-        areas = self.given.areas[number]
-        self._areas[w, : len(areas)], self._num_areas[w] = areas, len(areas)
-        self._priority[w] = _priorities(self.static, w, areas)
-        self._expected[w], self._desired[w] = prepared.expected_progress_m, prepared.case.desired_speed_mps
-        count, batch = len(prepared.ids), self.batch
-        batch.episodes[w], batch.paths[w] = prepared.case.id, prepared.paths  # type: ignore[index]
-        batch.ids[w], batch.kinds[w] = "", 0
-        batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
-        batch.events[w].clear()
-        for driver, mine, _ in self._drivers:
-            mine[w] = False
-            mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]
-
-    def _outside_drivers(self) -> list[tuple[Driver, BoolArray, Any]]:
-        names = sorted({name for case in self.given.cases for name in case.driver_name if name})
-        return [(DRIVERS.get(name)(), np.zeros(self.static.driver.shape, dtype=np.bool_), None) for name in names]
-
-    def _ask_drivers(self) -> None:
-        for driver, mine, own in self._drivers:
-            if driver.kernel is not None:
-                driver.kernel(self.static, self.state, self.decisions, mine, own, 0, len(self.cases))
-            elif (here := mine & self.state.present & self.batch.running[:, None]).any():
-                driver.decide(self.batch, here, own)
 
     def _progress(self) -> FloatArray:
         """(W,) way of the egos along their routes since their starts [m]."""
@@ -313,11 +247,10 @@ class EgoBatch:
         """Whether a contact of the ego began in this tick, and whether by its fault."""
         prepared, tick = self.cases[w], int(self.state.tick[w])
         ego = str(prepared.ids[prepared.ego])
-        tracks = drive_log(self, w, PredictionLog(), None, {}).tracks
-        road = self.given.roads[self._number[w]]
-        hits = judged_contacts(tracks, road, ego=ego, right_of_way=prepared.case.right_of_way)
-        begun = [hit for hit in hits if hit.first == ego and hit.start_tick == tick]
-        return bool(begun), any(hit.first_at_fault for hit in begun)
+        tracks, road = driven_tracks(self.simulation, w), self.given.roads[self._number[w]]
+        owes = {ego: prepared.case.right_of_way}
+        begun = [hit for hit in find_contacts(tracks, ego=ego) if hit.first == ego and hit.start_tick == tick]
+        return bool(begun), any(ego in judge(tracks, hit, road, ego=ego, yields_to=owes).violators for hit in begun)
 
     def _observe(self, worlds: BoolArray) -> None:
         out = self.observation
@@ -335,15 +268,6 @@ class EgoBatch:
             out["areas"],
         )
         clip_observation(out)
-
-
-SHARED = ("bounds", "road")
-"""Fields of ``Static`` that all worlds share."""
-
-
-def _rows(static: Static, numbers: IntArray) -> Static:
-    """Copies of worlds of a batch."""
-    return Static(**{n: v if n in SHARED else v[numbers].copy() for n, v in static._asdict().items()})
 
 
 def _priorities(static: Static, w: int, areas: FloatArray) -> IntArray:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from giveway.core.kernels import njit
+from giveway.sim.compiling import compiled
+from giveway.synth import humans
 
 CHANGE_S = 5.0
 SIDE_BY_SIDE = 0.62
@@ -40,7 +42,7 @@ def _shifted(share: float) -> float:
     return share * share * share * (10.0 + share * (6.0 * share - 15.0))
 
 
-@njit(cache=True)
+@compiled(humans)
 def run_direction(
     enter_s: Any,
     lane: Any,
@@ -51,7 +53,7 @@ def run_direction(
     boldness: Any,
     overtakes: Any,
     draws: Any,
-    rule: Any,
+    people: Any,
     steps: int,
     dt: float,
     road_m: float,
@@ -147,8 +149,7 @@ def run_direction(
                 elif ego != about[i] and room_ahead and not beside:
                     about[i] = ego
                     arrival = min(ego_gap / max(closing, 0.5), 20.0)
-                    score = rule[0] + rule[1] * arrival + rule[2] * ego_gap + rule[3] * boldness[i]
-                    p_accept = 1.0 / (1.0 + math.exp(-score)) if possible else 0.0
+                    p_accept = humans.chance(people, arrival, max(closing, 0.5), boldness[i], 0.0) if possible else 0.0
                     takes = draws[i, num_draws[i] % draws.shape[1]] < p_accept
                     num_draws[i] += 1
                     if takes:

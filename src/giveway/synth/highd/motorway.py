@@ -8,8 +8,8 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.synth.contact import touching
-from giveway.synth.drivers import AcceptanceRule, draw_boldness, draw_drivers
 from giveway.synth.highd._kernel import run_direction
+from giveway.synth.humans import Population, draw_boldness, draw_drivers
 from giveway.synth.traffic import Decisions
 
 FRAME_S = 0.04
@@ -23,7 +23,8 @@ HEADWAY_S = (3.4, 4.0)
 TRUCK_SHARE = 0.4
 """Of the right lane; the left lane has none."""
 LANE_M = 3.9
-RULE = AcceptanceRule(intercept=-3.4, per_second=0.22, per_meter=0.018, individual=0.8)
+PEOPLE = Population(critical_gap_s=8.0, between=0.3, within=0.35, speed_bias=0.5, reference_mps=5.0)
+"""Gaps are measured in seconds until the car behind has closed up; the speed is the one with which it closes up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def drive_direction(rng: np.random.Generator, minutes: float) -> Carriageway:
         boldness,
         ~is_truck,
         rng.random((count, 32)),
-        np.array([RULE.intercept, RULE.per_second, RULE.per_meter, RULE.individual]),
+        PEOPLE.coefficients(),
         frames + warm,
         FRAME_S,
         BEFORE_M + SEEN_M + AFTER_M,

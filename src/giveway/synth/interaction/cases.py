@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.files import build_site, vehicle_rows, walker_rows
+from giveway.synth.interaction.files import vehicle_rows, walker_rows
 from giveway.synth.interaction.recording import Recorded, simulate_site
-from giveway.synth.interaction.sites import SITES
+from giveway.synth.interaction.sites import SITES, build_site
 from giveway.synth.protocol import Size, SynthesizerInfo
 from giveway.synth.tables import write_table
 
@@ -35,7 +35,7 @@ class InteractionCasesSynthesizer:
         totals = {"sites": len(SITES), "cases": 0, "rows": 0}
         for name in sorted(SITES):
             site = build_site(name)
-            write_lanelet2(folder / "maps" / f"{name}.osm", site.road)
+            write_lanelet2(folder / "maps" / f"{name}.osm", site.road.drawing())
             pieces = [simulate_site(seed, site, number, size.minutes or 2.0) for number in range(size.count)]
             cases = pl.concat([_cases(recorded, number) for number, recorded in enumerate(pieces)])
             for part, (where, ending) in FILES.items():

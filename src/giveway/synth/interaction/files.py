@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ import polars as pl
 from giveway.core import elementary
 from giveway.roads.writer import write_lanelet2
 from giveway.synth.interaction.recording import FRAME_S, simulate_site
-from giveway.synth.interaction.sites import SITES, Site, SiteBuilder
+from giveway.synth.interaction.sites import SITES, build_site
 from giveway.synth.interaction.truth import decision_rows
 from giveway.synth.protocol import Size, SynthesizerInfo
 from giveway.synth.road_users import Track
@@ -34,7 +33,7 @@ class InteractionSynthesizer:
         totals = {"sites": len(SITES), "recordings": 0, "tracks": 0, "rows": 0, "accepted": 0, "rejected": 0}
         for name in sorted(SITES):
             site = build_site(name)
-            write_lanelet2(folder / "maps" / f"{name}.osm", site.road)
+            write_lanelet2(folder / "maps" / f"{name}.osm", site.road.drawing())
             tracks_folder = folder / "recorded_trackfiles" / name
             tracks_folder.mkdir(parents=True)
             for number in range(size.count):
@@ -53,12 +52,6 @@ class InteractionSynthesizer:
                 totals["accepted"] += int(rows["accepted"].sum())
                 totals["rejected"] += int((~rows["accepted"]).sum())
         return totals
-
-
-def build_site(name: str) -> Site:
-    """The site with this name."""
-    module, _, function = SITES[name].partition(":")
-    return cast(SiteBuilder, getattr(importlib.import_module(module), function))(name)
 
 
 def vehicle_rows(track_id: int, track: Track) -> pl.DataFrame:

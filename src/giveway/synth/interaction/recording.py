@@ -52,13 +52,13 @@ def simulate_site(
         motion, decisions = simulate(
             site.network,
             fleet,
-            site.rule,
+            site.people,
             rng,
             steps=(frames + warm) * every,
             dt_s=frame_s / every,
             look_ahead_m=site.look_ahead_m,
         )
-        view = View(center=CENTER_M, sees=lambda xy: _sees(site, xy), first_step=warm * every, every=every)
+        view = View(sees=lambda xy: _sees(site, xy), first_step=warm * every, every=every)
         return (vehicle_tracks(site.network.paths, fleet, kinds, motion, view), fleet), decisions
 
     (vehicles, fleet), decisions = run_undisturbed(

@@ -13,7 +13,7 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.seeds import stream
-from giveway.synth.drivers import AcceptanceRule, Drivers, draw_boldness, draw_drivers
+from giveway.synth.humans import Drivers, Population, draw_boldness, draw_drivers
 
 LANE_WIDTH_M = 3.65
 ISLAND_M = 1.0
@@ -30,7 +30,7 @@ CLOSE_M = -(LANE_WIDTH_M + ISLAND_M + VEHICLE_LENGTH_M / 2)
 CLEAR_M = 5.8
 """x of T, beyond the crossing, at which the stream's lane is free again."""
 MARGIN_S = 0.9
-RULE = AcceptanceRule(intercept=-11.5, per_second=1.8, per_meter=0.008, individual=0.8)
+PEOPLE = Population(critical_gap_s=6.1, between=0.07, within=0.087, speed_bias=0.05)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,8 +135,8 @@ def _meet(seed: int, who: int, leg: int, now_s: float, behind_m: float, drivers:
     for number in range(1, size):
         opens = passes[number - 1] + OPEN_M / speed
         gap = passes[number] + CLOSE_M / speed - opens
-        chance = RULE.probability(np.array(gap), np.array(gap * speed), np.array(drivers.boldness[who]))
-        probability[number] = float(chance) if gap > needs else 0.0
+        chance = PEOPLE.probability(np.array(gap), np.array(speed), np.array(drivers.boldness[who]))
+        probability[number] = float(chance[0]) if gap > needs else 0.0
         if rng.random() < probability[number]:
             accepted = number
             break

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray
+from giveway.core.frames import rotated
+from giveway.roads.library.shapes import arc, line
 from giveway.synth.leeds.crossings import (
     CROSSING_M,
     ISLAND_M,
@@ -21,7 +23,7 @@ from giveway.synth.leeds.crossings import (
     Stream,
     simulate_sessions,
 )
-from giveway.synth.paths import Path, arc, line, rotated, smooth_path
+from giveway.synth.paths import STEP_M, Path, smooth_path
 from giveway.synth.protocol import Size, SynthesizerInfo
 from giveway.synth.tables import write_table
 from giveway.synth.times import characteristic_times
@@ -51,10 +53,12 @@ class LeedsSynthesizer:
             place.mkdir()
             _write_subject(place / f"subject{number:02d}_2.txt", session, route)
             for leg, stream in enumerate(session.streams):
-                for car in range(stream.passes_s.size):
-                    _write_drone(place / f"drone{FIRST_ID[leg] + car}.txt", stream, car, leg, route)
+                cars = [car for car in range(stream.passes_s.size) if _drone_times(session, stream, car).size > 1]
+                for car in cars:
+                    file = place / f"drone{FIRST_ID[leg] + car}.txt"
+                    _write_drone(file, session, stream, car, leg, route, num_cars=len(cars))
                     rows.append({"participant": number, "crossing": leg + 1, **_truth(session, stream, car, leg)})
-                drones += stream.passes_s.size
+                drones += len(cars)
         (folder / "truth").mkdir()
         truth = pl.DataFrame(rows, infer_schema_length=None)
         write_table(folder / "truth" / "samples.csv", truth.with_columns(pl.selectors.float().round(6)))
@@ -74,10 +78,10 @@ def _route() -> Path:
     first, second = 300.0, ROUTE_M
     pieces = [
         line((0.0, 0.0), (first, 0.0)),
-        arc((first, bend), bend, -np.pi / 2, 0.0),
+        arc(bend, -np.pi / 2, 0.0, spacing_m=STEP_M) + np.array([first, bend]),
         line((first + bend, bend), (first + bend, bend + second)),
     ]
-    return smooth_path(*[rotated(piece, heading, (250.0, -400.0)) for piece in pieces], sigma_m=2.0)
+    return smooth_path(*[rotated(piece, heading) + np.array([250.0, -400.0]) for piece in pieces], sigma_m=2.0)
 
 
 def _to_world(route: Path, leg: int, xy: FloatArray) -> FloatArray:
@@ -86,7 +90,7 @@ def _to_world(route: Path, leg: int, xy: FloatArray) -> FloatArray:
     at, heading, _ = route.at(position)
     turned = float(heading[0]) - np.pi
     corner = at[0] - rotated(np.array([0.0, -HALF]), turned)
-    return rotated(xy, turned, (float(corner[0]), float(corner[1])))
+    return rotated(xy, turned) + corner
 
 
 def _write_subject(path: FilePath, session: Session, route: Path) -> None:
@@ -105,19 +109,21 @@ def _write_subject(path: FilePath, session: Session, route: Path) -> None:
     write_table(path, pl.DataFrame(columns), decimals=DECIMALS, separator="\t")
 
 
-def _drone_times(stream: Stream, car: int) -> FloatArray:
+def _drone_times(session: Session, stream: Stream, car: int) -> FloatArray:
+    """Instants at which a car is logged; none after the end of the participant's log, as the published reader needs."""
     first = np.ceil((stream.passes_s[car] - SEEN_BEFORE_M / stream.speed_mps) * LOG_HZ)
     last = np.floor((stream.passes_s[car] + SEEN_AFTER_M / stream.speed_mps) * LOG_HZ)
-    return np.arange(max(first, 0), last + 1) / LOG_HZ
+    return np.arange(max(first, 0), min(last, session.s_m.size - 1) + 1) / LOG_HZ
 
 
-def _write_drone(path: FilePath, stream: Stream, car: int, leg: int, route: Path) -> None:
-    time = _drone_times(stream, car)
+def _write_drone(
+    path: FilePath, session: Session, stream: Stream, car: int, leg: int, route: Path, *, num_cars: int
+) -> None:
+    time = _drone_times(session, stream, car)
     y = stream.y_at(car, time)
     xy = _to_world(route, leg, np.stack([np.full_like(y, -HALF), y], axis=1))
-    count = stream.passes_s.size
     leader = FIRST_ID[leg] + car - 1 if car > 0 else -1
-    follower = FIRST_ID[leg] + car + 1 if car + 1 < count else -1
+    follower = FIRST_ID[leg] + car + 1 if car + 1 < num_cars else -1
     columns = {
         "simTime": time,
         "x_r": xy[:, 0],
@@ -132,16 +138,15 @@ def _write_drone(path: FilePath, stream: Stream, car: int, leg: int, route: Path
 
 def _truth(session: Session, stream: Stream, car: int, leg: int) -> dict[str, Any]:
     """Times of the gap before a car, on a grid that contains k/30 s."""
-    logged = _drone_times(stream, car)
-    end = (session.s_m.size - 1) / LOG_HZ
+    logged = _drone_times(session, stream, car)
     first = int(np.ceil(round(logged[0], DECIMALS) * GRID_HZ - 1e-9))
-    last = int(np.floor(round(min(logged[-1], end), DECIMALS) * GRID_HZ + 1e-9))
+    last = int(np.floor(round(logged[-1], DECIMALS) * GRID_HZ + 1e-9))
     time = np.arange(first * DENSE, last * DENSE + 1) / (GRID_HZ * DENSE)
     y = stream.y_at(car, time)
     x_t = CROSSING_M[leg] - np.interp(time, np.arange(session.s_m.size) / LOG_HZ, session.s_m)
     d_1 = np.full_like(time, FAR_M)
     if car > 0:
-        leader_end = _drone_times(stream, car - 1)[-1]
+        leader_end = _drone_times(session, stream, car - 1)[-1]
         d_1 = stream.y_at(car - 1, np.minimum(time, leader_end)) - stream.y_at(car, np.minimum(time, leader_end))
         d_1 = d_1 - VEHICLE_LENGTH_M
     times = characteristic_times(

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray
+from giveway.core.frames import rotated
 from giveway.core.seeds import stream
 from giveway.core.smoothing import savitzky_golay
 from giveway.synth.lgap.trials import (
@@ -20,7 +21,7 @@ from giveway.synth.lgap.trials import (
     simulate_trials,
     turning_path,
 )
-from giveway.synth.paths import Path, rotated
+from giveway.synth.paths import Path
 from giveway.synth.protocol import Size, SynthesizerInfo
 from giveway.synth.tables import write_table
 
@@ -142,12 +143,12 @@ def _one_trial(
     zero = np.zeros_like(time)
     columns: dict[str, Any] = {}
     human = (
-        rotated(xy, world, center),
+        rotated(xy, world) + center,
         rotated(direction * v[:, None], world),
         rotated(direction * a[:, None] + left * (v**2 * curvature)[:, None], world),
     )
     other = (
-        rotated(bot_xy, world, center),
+        rotated(bot_xy, world) + center,
         rotated(np.stack([zero + speed, zero], axis=1), world),
         np.zeros((time.size, 2)),
     )

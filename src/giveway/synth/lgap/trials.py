@@ -13,8 +13,9 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.seeds import stream
-from giveway.synth.drivers import MAX_ACCEL_MPS2, MIN_ACCEL_MPS2, AcceptanceRule, draw_boldness, draw_drivers
-from giveway.synth.paths import Path, arc, line, smooth_path
+from giveway.roads.library.shapes import arc, line
+from giveway.synth.humans import MAX_ACCEL_MPS2, MIN_ACCEL_MPS2, Population, draw_boldness, draw_drivers
+from giveway.synth.paths import STEP_M, Path, smooth_path
 
 LANE_WIDTH_M = 3.5
 TURN_RADIUS_M = 7.0
@@ -31,10 +32,14 @@ SAFE_DISTANCE_M = 5.1
 """Nobody turns if the centers of the cars would come closer than this; the files call 5 m a go."""
 FINE_S = 0.01
 DURATION_S = 20.0
-URGENCY_PER_S = 0.25
+URGENCY_PER_S = 0.3
 """Those who take a shorter gap accelerate harder [m/s² per second less than the longest]."""
 TURN_SPEED_MPS = 6.8
-RULE = AcceptanceRule(intercept=-4.2, per_second=0.75, per_meter=0.01, individual=0.9)
+PEOPLE = Population(critical_gap_s=5.2, between=0.1, within=0.06, speed_bias=0.2, reference_mps=22.0)
+FALSE_START_SHARE = 0.15
+"""Of those who wait: they start and think better of it."""
+FALSE_START_S = (0.35, 0.85)
+"""How long they accelerate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ def turning_path() -> Path:
     corner = -half + TURN_RADIUS_M
     return smooth_path(
         line((START_M, half), (corner, half)),
-        arc((corner, half - TURN_RADIUS_M), TURN_RADIUS_M, np.pi / 2, np.pi),
+        arc(TURN_RADIUS_M, np.pi / 2, np.pi, spacing_m=STEP_M) + np.array([corner, half - TURN_RADIUS_M]),
         line((-half, half - TURN_RADIUS_M), (-half, half - TURN_RADIUS_M - 40.0)),
         sigma_m=0.8,
     )
@@ -99,13 +104,13 @@ def simulate_trials(seed: int, count: int) -> Trials:
     rng = stream(seed, "lgap", "trials")
     distance = np.take(DISTANCES_M, condition % 3)
     tta = np.take(TTAS_S, condition // 3)
-    stop = START_M - np.clip(6.0 - 0.3 * boldness + 0.5 * rng.standard_normal(count), 4.9, 8.0)
+    stop = START_M - np.clip(4.5 - 0.3 * boldness + 0.5 * rng.standard_normal(count), 3.6, 7.0)
     creep = np.clip(0.12 + 0.12 * boldness + 0.08 * rng.standard_normal(count), 0.0, 0.45)
     accel = np.clip(drivers.accel_mps2 + URGENCY_PER_S * (max(TTAS_S) - tta), MIN_ACCEL_MPS2, MAX_ACCEL_MPS2)
     offset = 0.1 * np.clip(rng.standard_normal(count), -2, 2)
     approach = np.clip(5.0 + 0.5 * boldness + 0.4 * rng.standard_normal(count), 3.5, 7.0)
     never = np.full(count, np.inf)
-    waiting = _move(approach, stop, creep, never, accel)
+    waiting = _move(approach, stop, creep, accel, go_s=never)
     spawn = _spawn_step(waiting[0], waiting[1])
     rows = np.arange(count)
     at_spawn = path.at(waiting[0][rows, spawn], offset)[0]
@@ -113,14 +118,17 @@ def simulate_trials(seed: int, count: int) -> Trials:
     spawn_x = at_spawn[:, 0] - np.sqrt(distance**2 - (at_spawn[:, 1] + LANE_WIDTH_M / 2) ** 2)
     speed = distance / tta
     go_s = spawn_s + drivers.reaction_s
-    going = _move(approach, stop, creep, go_s, accel)
+    going = _move(approach, stop, creep, accel, go_s=go_s)
     closest = _closest(path, going[0], offset, spawn_s, spawn_x, speed)
     possible = closest > SAFE_DISTANCE_M
-    probability = np.where(possible, RULE.probability(tta, distance, boldness), 0.0)
+    probability = np.where(possible, PEOPLE.probability(tta, speed, boldness), 0.0)
     accepted = rng.random(count) < probability
     passed_s = spawn_s + (2.0 - spawn_x) / speed
     respond = np.where(accepted, go_s, passed_s + 0.5 * drivers.reaction_s)
-    s, v, a = _move(approach, stop, creep, respond, accel)
+    hesitates = ~accepted & (rng.random(count) < FALSE_START_SHARE)
+    begins = np.where(hesitates, go_s, np.inf)
+    ends = begins + FALSE_START_S[0] + (FALSE_START_S[1] - FALSE_START_S[0]) * rng.random(count)
+    s, v, a = _move(approach, stop, creep, accel, go_s=respond, false_start_s=(begins, ends))
     return Trials(
         key=key,
         distance_m=distance,
@@ -153,9 +161,19 @@ def _keys_and_conditions(seed: int, count: int) -> tuple[IntArray, IntArray]:
 
 
 def _move(
-    approach: FloatArray, stop: FloatArray, creep: FloatArray, go_s: FloatArray, accel: FloatArray
+    approach: FloatArray,
+    stop: FloatArray,
+    creep: FloatArray,
+    accel: FloatArray,
+    *,
+    go_s: FloatArray,
+    false_start_s: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Approach, stop or creep, then go at ``go_s``: s, v, a of shape (N, K), limited in acceleration and jerk."""
+    """Approach, stop or creep, then go at ``go_s``: s, v, a of shape (N, K), limited in acceleration and jerk.
+
+    Between the two times of ``false_start_s``, (N,) each, they accelerate as well, and brake afterwards.
+    """
+    begins, ends = false_start_s or (np.full(approach.size, np.inf), np.full(approach.size, np.inf))
     steps = int(DURATION_S / FINE_S) + 1
     s = np.zeros((steps, approach.size))
     v, a = np.zeros_like(s), np.zeros_like(s)
@@ -165,7 +183,8 @@ def _move(
         wanted = np.where(left > 0, np.sqrt(2 * 1.6 * np.maximum(left, 0)) + creep, np.where(left > -1.2, creep, 0))
         held = np.clip((np.minimum(wanted, approach) - v[k]) / 0.35, -3.5, 1.0)
         freed = accel * (1 - elementary.power(v[k] / TURN_SPEED_MPS, 4.0))
-        command = np.where(k * FINE_S >= go_s, freed, held)
+        now = k * FINE_S
+        command = np.where((now >= go_s) | ((now >= begins) & (now < ends)), freed, held)
         jerk = np.clip((command - a[k]) / FINE_S, -9.0, 5.0)
         a[k + 1] = a[k] + jerk * FINE_S
         v[k + 1] = v[k] + (a[k] + a[k + 1]) / 2 * FINE_S

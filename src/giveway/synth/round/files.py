@@ -23,7 +23,7 @@ FIRST_LOCATIONS = {0: 1, 1: 2}
 class RoundSynthesizer:
     """rounD: 25 Hz, recordings 00, 01, ... at locations 1, 2, 0, 0, ..."""
 
-    info = SynthesizerInfo(name="round", unit="recordings", count=4, max_count=24, minutes=5.0)
+    info = SynthesizerInfo(name="round", unit="recordings", count=4, max_count=24, minutes=10.0)
 
     def write(self, folder: Path, *, seed: int, size: Size) -> Mapping[str, Any]:
         """``data/NN_*.csv``, ``data/NN_background.png`` and ``truth/NN_samples.csv``."""
@@ -32,7 +32,7 @@ class RoundSynthesizer:
         totals = {"recordings": size.count, "tracks": 0, "rows": 0, "accepted": 0, "rejected": 0}
         for number in range(size.count):
             site = SITES[FIRST_LOCATIONS.get(number, 0)]
-            tracks, decisions = simulate_recording(seed, number, site, size.minutes or 5.0)
+            tracks, decisions = simulate_recording(seed, number, site, size.minutes or 10.0)
             stem = folder / "data" / f"{number:02d}"
             rows = write_recording(stem, number, _place(site), tracks, decimals=4, frame_rate=str(FRAME_RATE_HZ))
             samples = gap_samples(site, tracks, decisions)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from giveway.core.arrays import IntArray, StrArray
+from giveway.core.frames import rotated
 from giveway.core.seeds import stream
 from giveway.synth.contact import run_undisturbed
-from giveway.synth.drivers import AcceptanceRule
+from giveway.synth.humans import Population
 from giveway.synth.levelx import FRAME_RATE_HZ
 from giveway.synth.network import Network
-from giveway.synth.paths import rotated
 from giveway.synth.road_users import (
     Track,
     View,
@@ -27,9 +27,9 @@ from giveway.synth.traffic import Decisions, Fleet, draw_fleet, simulate
 from giveway.synth.walkers import cross
 
 WARM_UP_S = 30.0
-MEAN_HEADWAY_S = 2.1
+MEAN_HEADWAY_S = 3.0
 """Mean time between arrivals, all arms together."""
-RULE = AcceptanceRule(intercept=-2.4, per_second=1.1, per_meter=0.0, individual=0.9)
+PEOPLE = Population(critical_gap_s=2.4, between=0.5, within=0.55, impatience_per_s=0.02)
 CLASSES = ("car", "van", "truck", "bus", "motorcycle")
 SHARES = (0.82, 0.08, 0.04, 0.01, 0.05)
 SIZES = {"car": (4.5, 1.85), "van": (5.6, 2.05), "truck": (8.2, 2.45), "bus": (10.8, 2.5), "motorcycle": (2.1, 0.8)}
@@ -47,7 +47,7 @@ WALKERS_PER_MINUTE = 1.5
 
 def simulate_recording(seed: int, number: int, site: Site, minutes: float) -> tuple[list[Track], Decisions]:
     """All tracks in the order of their ids, and what the drivers decided (times of the recording)."""
-    network, _ = site_network(site)
+    network = site_network(site)
     frames = int(minutes * 60 * FRAME_RATE_HZ)
     warm = int(WARM_UP_S * FRAME_RATE_HZ)
     tracks, decisions = run_undisturbed(
@@ -66,8 +66,8 @@ def _vehicles(
     site: Site, network: Network, rng: np.random.Generator, frames: int, warm: int
 ) -> tuple[list[Track], Decisions]:
     fleet, kinds = _fleet(rng, network.origin, (frames + warm) / FRAME_RATE_HZ)
-    motion, decisions = simulate(network, fleet, RULE, rng, steps=frames + warm, dt_s=1 / FRAME_RATE_HZ)
-    view = View(center=site.center_m, sees=lambda xy: inside_image(site, xy), first_step=warm, every=1)
+    motion, decisions = simulate(network, fleet, PEOPLE, rng, steps=frames + warm, dt_s=1 / FRAME_RATE_HZ)
+    view = View(sees=lambda xy: inside_image(site, xy), first_step=warm, every=1)
     return vehicle_tracks(network.paths, fleet, kinds, motion, view), decisions
 
 
@@ -82,7 +82,7 @@ def _fleet(rng: np.random.Generator, origin: IntArray, total_s: float) -> tuple[
     wanted = np.asarray(EXIT_SHARES)[None, :] * (np.arange(arms)[None, :] != entry[:, None])
     chance = np.cumsum(wanted / wanted.sum(axis=1, keepdims=True), axis=1)
     leave = (rng.random(enter.size)[:, None] * 0.9999 > chance).sum(axis=1)
-    path = entry * (arms - 1) + leave - (leave > entry)
+    path = entry * (arms - 1) + (leave - entry - 1) % arms
     return draw_fleet(rng, path=path, enter_s=enter, length_m=size[:, 0], width_m=size[:, 1]), kinds
 
 
