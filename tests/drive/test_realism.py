@@ -31,7 +31,7 @@ def cases():
     """Two bundled cases in which everybody but the ego is driven."""
     found, source = bundled_set()
     chosen = [case for case in found if case.id in NAMES]
-    return [prepare(crowd(case, source.scene_of(case)), source.scene_of(case)) for case in chosen]
+    return [prepare(crowd(case, source.scene_of(case)), source.scene_of(case), reacts=True) for case in chosen]
 
 
 def score(judged, roll_outs=32):

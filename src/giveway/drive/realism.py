@@ -151,12 +151,9 @@ class RealismExperiment:
         judge = judge_traffic if first.params["judged"] == TRAFFIC else judge_ego
         found: dict[str, Judged] = {}
         if recorded:
-            name = str(first.params["driver"])
-            reacts = judge is judge_ego or traffic_called(name).reacts
-            chosen = [cases[cell.key] for cell in recorded]
             judged = judge(
-                [prepare(case, source.scene_of(case), reacts=reacts) for case in chosen],
-                name,
+                [prepare(cases[cell.key], source.scene_of(cases[cell.key]), reacts=True) for cell in recorded],
+                first.params["driver"],
                 roll_outs=int(first.params["roll_outs"]),
                 seed=int(first.params["seed"]),
                 threads=int(context.machine["threads"]),

@@ -122,7 +122,7 @@ def judge_traffic(
     """Let one driver move all cars of the cast but the ego, which is replayed, and judge them.
 
     Args:
-        cases: prepared.
+        cases: prepared as traffic that reacts.
         name: see :func:`traffic_called`.
         roll_outs: per case; a driver of the compiled step draws nothing, so it is run once and repeated.
         seed: root of all random streams.
@@ -130,16 +130,17 @@ def judge_traffic(
     """
     traffic = traffic_called(name)
     driven = [with_drivers(with_traffic(case, traffic.driver), DriverCode.REPLAY) for case in cases]
+    worlds = driven if traffic.reacts else [replace(case, replay_paths=()) for case in driven]
     rows = [[i for i, role in enumerate(case.role) if role in (Role.REACTIVE, Role.IDM)] for case in cases]
     draws = traffic.spread or any(any(case.driver_name) for case in driven)
 
     def made(number: int) -> Simulation:
-        idm, worlds = traffic.idm, driven
-        if traffic.spread:
-            scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
-            idm = idm._replace(headway_s=idm.headway_s * float(scale))
-            worlds = [_with_own_speeds(case, seed, number) for case in driven]
-        return Simulation(worlds, seed=seed, roll_out=number, idm=idm, threads=threads)
+        if not traffic.spread:
+            return Simulation(worlds, seed=seed, roll_out=number, idm=traffic.idm, threads=threads)
+        scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
+        idm = traffic.idm._replace(headway_s=traffic.idm.headway_s * float(scale))
+        drawn = [_with_own_speeds(case, seed, number) for case in worlds]
+        return Simulation(drawn, seed=seed, roll_out=number, idm=idm, threads=threads)
 
     return _judge(driven, rows, made, roll_outs, repeat=not draws)
 
@@ -156,7 +157,7 @@ def judge_ego(
     """Let a planner drive the ego among replayed cars, and judge the ego: how human is the planner?
 
     Args:
-        cases: prepared.
+        cases: prepared as traffic that reacts.
         name: of a planner.
         roll_outs: per case, each with a seed of its own; a compiled planner is run once and repeated.
         seed: root of all random streams.
@@ -210,7 +211,10 @@ class _Reference:
     @staticmethod
     def of(case: PreparedCase, cars: Sequence[int]) -> _Reference:
         recorded = recorded_tracks(case)
-        made = _Reference(case=case, cars=cars, recorded=recorded, areas=PassedAreas(case.paths, recorded))
+        walks = np.isin(case.kind, VULNERABLE)
+        known = zip(case.paths, case.replay_paths, walks, strict=True)
+        paths = [None if on_foot else own or other for own, other, on_foot in known]
+        made = _Reference(case=case, cars=cars, recorded=recorded, areas=PassedAreas(paths, recorded))
         made.human = made.measured(recorded)
         return made
 
