@@ -17,6 +17,7 @@ from giveway.drive.realism_rollouts import crowd, judge_ego, judge_traffic
 from giveway.drive.realism_section import difference_of, rows_of
 from giveway.metrics.realism import FEATURES, PATH_FIXED
 from giveway.roads.routes import path_through
+from giveway.sim import area_tables
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.drivers.base import Driver
 from giveway.sim.prepare import prepare
@@ -203,3 +204,18 @@ def test_a_case_that_was_judged_in_an_older_way_counts_once(tmp_path, monkeypatc
     assert row.case == ["merge-00"]
     newest = {key for plan in again.store.plans() for key in plan.keys if plan.name == again.runs[-1]["plan"]}
     assert set(again.frame()["key"]) == newest
+
+
+def test_areas_of_a_case_are_found_once_and_again_for_other_sizes(cases, monkeypatch):
+    calls = []
+    found = area_tables._shared_areas
+    monkeypatch.setattr(area_tables, "_kept", type(area_tables._kept)())
+    monkeypatch.setattr(area_tables, "_shared_areas", lambda *args: calls.append(args) or found(*args))
+    case = cases[0]
+    asked = case.paths, case.size, case.ids, np.zeros(len(case.ids), dtype=np.bool_)
+    first = area_tables.shared_areas(*asked)
+    assert area_tables.shared_areas(*asked) is first
+    assert len(calls) == 1
+    wider = area_tables.shared_areas(case.paths, case.size + 0.5, *asked[2:])
+    assert len(calls) == 2
+    assert not np.array_equal(wider.span, first.span)

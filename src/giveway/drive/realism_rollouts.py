@@ -22,6 +22,7 @@ from giveway.metrics.realism import FEATURES, PATH_FIXED, Feature, car_likelihoo
 from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.roads.queries import PreparedMap, prepare
 from giveway.sim.drivers import DRIVERS
+from giveway.sim.drivers.cognitive import Cognitive
 from giveway.sim.prepare import PreparedCase, with_drivers, with_traffic
 from giveway.sim.recording import driven_tracks, recorded_tracks
 from giveway.sim.simulation import Simulation
@@ -134,9 +135,12 @@ def judge_traffic(
     rows = [[i for i, role in enumerate(case.role) if role in (Role.REACTIVE, Role.IDM)] for case in cases]
     draws = traffic.spread or any(any(case.driver_name) for case in driven)
 
+    # Nobody reads what minds thought in 32 roll-outs; taking notes would be most of the work.
+    quiet = {"cognitive": Cognitive(keeps_thoughts=False)} if traffic.driver == "cognitive" else {}
+
     def made(number: int) -> Simulation:
         if not traffic.spread:
-            return Simulation(worlds, seed=seed, roll_out=number, idm=traffic.idm, threads=threads)
+            return Simulation(worlds, seed=seed, roll_out=number, idm=traffic.idm, threads=threads, drivers=quiet)
         scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
         idm = traffic.idm._replace(headway_s=traffic.idm.headway_s * float(scale))
         drawn = [_with_own_speeds(case, seed, number) for case in worlds]
