@@ -34,6 +34,7 @@ LINES = {
     "drive mine": "drive mine {small}/interaction --max-recordings 1 --min-interest 1 -o {out}/cases.json",
     "drive train": "drive train {small}/interaction --max-recordings 1 --epochs 1 --stride 40 -o {out}/g.safetensors",
     "drive run": "drive run -p echo --max-cases 1 -o {out}",
+    "drive realism": "drive realism --driver idm --roll-outs 2 --max-cases 1 -w 1 -o {out}",
     "drive table": "drive table {small}/drive",
     "drive compare": "drive compare {small}/drive echo constant_velocity",
     "drive score": "drive score {small}/drive",

@@ -29,6 +29,7 @@ OWN = {
     "drive mine": "site kind min_interest per_recording max_gap gallery",
     "drive train": "site epochs stride patience picture",
     "drive run": "checkpoint predictions",
+    "drive realism": "roll_outs",
     "drive score": "legacy",
     "drive replay": "case",
     "drive serve": "compat token_env tls_cert tls_key once name check wait proto",

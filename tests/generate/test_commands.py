@@ -171,7 +171,7 @@ def test_the_shaping_of_the_reward_discounts_as_the_learner_does(capsys, tmp_pat
 def test_a_campaign_keeps_failures_and_their_flags(store):
     flags = json.loads((store / "cases" / "failures.json").read_text())
     assert len(flags) >= 3
-    assert {"at_fault", "avoidable", "kind", "infeasible_share", "fault", "scene"} <= set(flags[0])
+    assert {"grade", "violators", "conflict", "sentence", "avoidable", "avoidable_plus", "kind"} <= set(flags[0])
     assert any(f["counts"] for f in flags)
 
 
@@ -216,7 +216,7 @@ def test_the_table_has_measures_and_realism(capsys, store, tmp_path):
     assert rows["wasserstein speed"] > 0
     code, out, _ = call(capsys, "generate", "table", store)
     assert code == 0
-    assert "avoidable and at fault" in out and "wasserstein" not in out
+    assert "A, B or C, and avoidable" in out and "wasserstein" not in out
     found = document(capsys, "generate", "table", store, "failures", "--format", "csv", "--out", tmp_path / "f.csv")
     assert len({row["row"] for row in found["table"]}) >= 3
     assert (tmp_path / "f.csv").read_text().startswith("block,row,column,value")
@@ -374,7 +374,7 @@ def test_the_site_shows_every_test_and_replays_of_failures(capsys, store, tmp_pa
     assert section["kind"] == "campaign"
     folder = tmp_path / "site" / section["id"]
     first = (folder / "index.html").read_text()
-    assert "avoidable and at fault (headline)" in first
+    assert "A, B or C, and avoidable (headline)" in first
     assert "Compared with synthetic recordings" in first
     assert len(list((folder / "replays").iterdir())) == 2
     assert "30 cells" in (folder / "cells.html").read_text()
@@ -415,9 +415,9 @@ def test_a_planner_that_freezes_is_found_in_longer_tests(capsys, tmp_path, monke
     base = ["generate", "run", "--ego", "planners:Freezes", "--driver", "no_attack", "--search", "random", "-n", 6]
     short = document(capsys, *base, "--no-perturb", "--out", tmp_path / "short")
     long = document(capsys, *base, "--no-perturb", "--episode-steps", 400, "--out", tmp_path / "long")
-    assert {"ego_standstill"} & faults(tmp_path / "long") > faults(tmp_path / "short")
+    assert {("ego_standstill", "A")} & endings(tmp_path / "long") > endings(tmp_path / "short")
     assert long["measures"]["at_fault_rate"] > short["measures"]["at_fault_rate"]
 
 
-def faults(store):
-    return {failure["fault"] for failure in json.loads((store / "cases" / "failures.json").read_text())}
+def endings(store):
+    return {(f["outcome"], f["grade"]) for f in json.loads((store / "cases" / "failures.json").read_text())}

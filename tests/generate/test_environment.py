@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import UnknownNameError, UsageError
+from giveway.core.log import Grade
 from giveway.generate.episodes import drive_episodes, no_attack, random_policy, replayed
-from giveway.generate.protocol import Fault, Outcome, Scenes, VectorWorlds
+from giveway.generate.protocol import GRADES, Outcome, Scenes, VectorWorlds
 from giveway.generate.worlds import Worlds, WorldSettings, make_worlds, traffic_env
 from giveway.roads.library import ROADS, make_road
 from giveway.roads.road import Road
@@ -102,7 +103,7 @@ def test_a_replayed_episode_is_the_same_episode():
     again = drive_episodes(worlds, replayed(first), scenes=Scenes.join([r.scene for r in first]), seed=9)
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.tracks.xy, b.tracks.xy)
-        assert (a.outcome, a.fault, a.avoidable) == (b.outcome, b.fault, b.avoidable)
+        assert (a.outcome, a.ending) == (b.outcome, b.ending)
 
 
 def test_a_car_that_rear_ends_the_ego_pays_and_the_others_do_not():
@@ -112,7 +113,8 @@ def test_a_car_that_rear_ends_the_ego_pays_and_the_others_do_not():
         after = worlds.step(np.array([[[1.0, 0.0], [0.0, 0.0]]]))
         if after.done[0]:
             break
-    assert after.outcome[0] == Outcome.COLLISION and after.fault[0] == Fault.CAR_REAR
+    assert after.outcome[0] == Outcome.COLLISION and GRADES[after.grade[0]] == Grade.D
+    assert worlds.ending(0).violators == ("car1",)
     assert after.terms[0, 0, 5] == -1.0 and after.terms[0, 1, 5] == 0.0
 
 
@@ -124,7 +126,7 @@ def test_a_reckless_ego_that_hits_a_braking_car_earns_the_team_the_bonus():
         if after.done[0]:
             break
     assert after.outcome[0] == Outcome.COLLISION and after.avoidable[0]
-    assert after.fault[0] in (Fault.EGO_FRONT, Fault.EGO_STOPPED_OBJECT)
+    assert GRADES[after.grade[0]] == Grade.A and worlds.ending(0).violators == ("ego",)
     assert after.terms[0, 0, 5] == 1.0 and after.rewards[0, 0] > 9.0
 
 
@@ -158,7 +160,8 @@ def test_a_planner_that_breaks_is_a_finding(planner, outcome, monkeypatch):
     try:
         worlds.reset(seed=0)
         after = worlds.step(np.zeros((1, 1, 2)))
-        assert after.outcome[0] == outcome and after.fault[0] == Fault.EGO_PLANNER
+        assert after.outcome[0] == outcome and GRADES[after.grade[0]] == Grade.A
+        assert worlds.ending(0).sentence.startswith("A (at fault). ")
         assert worlds.findings[0]
         worlds.reset(seed=1)
         assert not worlds.findings
@@ -188,7 +191,7 @@ def test_an_ego_that_steers_can_leave_the_road_or_change_its_lane(monkeypatch):
             worlds.reset(one_scene(worlds, lane=[3], s=[30.0], speed=[5.0]), seed=0)
         for _ in range(60):
             gone, changed = leaves.step(np.zeros((1, 1, 2))), changes.step(np.zeros((1, 1, 2)))
-        assert gone.outcome[0] == Outcome.EGO_OFF_ROAD and gone.fault[0] == Fault.EGO_OFF_ROAD
+        assert gone.outcome[0] == Outcome.EGO_OFF_ROAD and GRADES[gone.grade[0]] == Grade.A
         assert changed.outcome[0] == Outcome.RUNNING and changes.state.route[0, 0] == EGO_LANE + 1
         assert abs(changes.state.lane[0, 0, 1]) < 0.1
     finally:

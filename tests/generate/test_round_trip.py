@@ -32,7 +32,7 @@ def test_every_failure_happens_again_tick_for_tick(tmp_path: Path, road: str, pl
     for name, failure in failures.items():
         log = again.log(case=name, predictor="constant_velocity")
         ticks = failure.tracks.num_instants
-        for car in ("ego", failure.result.culprit):
+        for car in ("ego", failure.result.other):
             was, now = failure.tracks.index_of(car), log.tracks.index_of(car)
             assert np.array_equal(log.tracks.xy[now, :ticks], failure.tracks.xy[was]), f"{name}: {car} drives elsewhere"
         hits = [c for c in log.collisions if "ego" in (c.first, c.second)]

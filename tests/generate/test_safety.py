@@ -1,4 +1,4 @@
-"""Safe gaps, culpability, ways out, naturalness."""
+"""Unsafe gaps, ways out, naturalness."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from giveway.core.errors import FileFormatError
 from giveway.generate.objective.natural import naturalness
-from giveway.generate.objective.safety import escape_ratio, look_ahead, safe_gap, update_culpable
+from giveway.generate.objective.safety import escape_ratio, look_ahead, update_culpable
 from giveway.generate.prior import fit_prior, load_prior, save_prior
 from giveway.roads.library.straight import LANE_WIDTH_M, straight_road
 from giveway.roads.tables import road_tables
@@ -27,11 +27,6 @@ def road():
 def cars(*rows):
     """(n, 6) states from x, y, speed and an optional heading."""
     return np.array([[r[0], r[1], r[3] if len(r) > 3 else 0.0, r[2], 0.0, 0.0] for r in rows])
-
-
-def test_safe_gap_follows_the_formula():
-    assert safe_gap(10.0, 10.0) == pytest.approx(5.0 + 0.375 + 11.5**2 / 8 - 100 / 16)
-    assert safe_gap(0.0, 20.0) == 0.0
 
 
 def ratio(road, state, lane=1):
@@ -63,7 +58,7 @@ def test_one_car_beside_closes_only_that_side(road):
     assert ratio(road, cars((100, LANE, 10.0), (112, LANE, 2.0), (100, 2 * LANE, 10.0))) < beside
 
 
-def culprit(before, after, turn=(0.0, 0.0)):
+def responsible(before, after, turn=(0.0, 0.0)):
     culpable, inline = np.zeros((2, 2), dtype=np.int8), np.zeros((2, 2), dtype=bool)
     lane = np.zeros((2, 3))
     present = np.ones(2, dtype=bool)
@@ -75,18 +70,18 @@ def culprit(before, after, turn=(0.0, 0.0)):
 
 def test_the_rear_car_that_closes_in_is_culpable():
     far, near = cars((0, 0, 12.0), (60, 0, 5.0)), cars((40, 0, 12.0), (50, 0, 5.0))
-    assert culprit(far, near) == 1
-    assert culprit(far[::-1].copy(), near[::-1].copy()) == 2
+    assert responsible(far, near) == 1
+    assert responsible(far[::-1].copy(), near[::-1].copy()) == 2
 
 
 def test_the_car_that_cuts_in_is_culpable_although_it_is_ahead():
     beside, cut_in = cars((0, 0, 12.0), (10, LANE, 8.0)), cars((1, 0, 12.0), (11, 1.0, 8.0, -0.1))
-    assert culprit(beside, cut_in, turn=(0.0, -0.1)) == 2
+    assert responsible(beside, cut_in, turn=(0.0, -0.1)) == 2
 
 
 def test_cars_in_different_lanes_owe_each_other_nothing():
     state = cars((0, 0, 12.0), (6, LANE, 5.0))
-    assert culprit(state, state) == 0
+    assert responsible(state, state) == 0
 
 
 def test_looking_ahead_finds_the_nearest_car_in_line():

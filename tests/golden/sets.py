@@ -35,7 +35,7 @@ MEASURED = (
 )
 """Metrics whose digest is frozen, in the order in which it was taken."""
 ROADS = ("straight", "merge", "roundabout", "four_way")
-METHOD_MEASURES = ("avoidable_at_fault_rate", "violation_rate", "min_ttc_s", "infeasible_share", "failure_kinds")
+METHOD_MEASURES = ("avoidable_rate", "violation_rate", "min_ttc_s", "infeasible_share", "failure_kinds")
 DATASETS = ("highd", "ind", "interaction", "interaction_cases", "leeds", "lgap", "round")
 
 

@@ -500,14 +500,14 @@ def heads(table: Table) -> list[str]:
 
 
 def test_campaigns_are_called_by_what_differs() -> None:
-    campaign = {"measures": {"avoidable_at_fault_rate": 0.25}, "realism": {}, "kinds": {"rear": (2, 1)}}
+    campaign = {"measures": {"avoidable_rate": 0.25}, "realism": {}, "kinds": {"rear": (2, 1)}}
     labels = [f"{driver} on straight, ego idm, seed 0" for driver in ("policy", "no_attack")]
     document = {"campaigns": [{**campaign, "label": label} for label in labels], "titles": {}, "realism_titles": {}}
     said, note, table, *_ = generated_blocks(document)
     assert said.text.startswith("Not real traffic")
     assert "on straight, ego idm, seed 0" in note.text
     assert heads(table) == ["measure", "policy", "no attack"]
-    assert generated_facts(document)[0] == ("policy", "0.250 avoidable and at fault")
+    assert generated_facts(document)[0] == ("policy", "0.250 of grade A, B or C and avoidable")
     document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
     assert heads(generated_blocks(document)[2])[2] == "policy on merge, ego idm, seed 0"
 

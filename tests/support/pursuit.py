@@ -74,7 +74,7 @@ class PursuitWorlds:
             terminated=np.repeat(caught[:, None], self.n_cars, axis=1),
             truncated=late,
             outcome=outcome.astype(np.int64),
-            fault=np.zeros(self.n_worlds, dtype=np.int64),
+            grade=np.zeros(self.n_worlds, dtype=np.int64),
             avoidable=np.zeros(self.n_worlds, dtype=np.bool_),
             terms=np.zeros((*shape, len(TERMS))),
             escape_ratio=np.ones(self.n_worlds),

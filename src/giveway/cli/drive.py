@@ -176,11 +176,59 @@ def _driven(call: Call, results: Any, metric: str) -> Done:
     return call.ran(results, watch, table=leaderboard(document), **document)
 
 
+@command(app, adds=(*ON_ENGINE, "rerun", "dry_run"))
+def realism(
+    call: Call,
+    spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
+    *,
+    driver: Annotated[Sequence[str], "Driver of all other cars; repeatable. replay, idm and others without it."] = (),
+    planner: Annotated[Sequence[str], "Planner of the ego, judged in a row of its own; repeatable."] = (),
+    out: Annotated[str | None, "Folder for results, or s3://…; run again to resume."] = None,
+    cases: Path | None = None,
+    data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
+    roll_outs: Annotated[int | None, Opt("Roll-outs per case; 32 without it.", min=1, max=1000)] = None,
+    max_cases: int | None = None,
+    seed: int | None = None,
+    settings: Sequence[str] = (),
+) -> Done:
+    """Print how likely recorded traffic is under simulated drivers."""
+    from giveway.drive.realism import REALISM, RealismSpec, run_realism
+    from giveway.experiments import run as run_cells
+    from giveway.experiments.specs import validated
+
+    values = merged(
+        spec,
+        given(
+            drivers=list(driver),
+            planners=list(planner),
+            cases=cases,
+            data=data,
+            roll_outs=roll_outs,
+            max_cases=max_cases,
+            seed=seed,
+            max_hours=call.values["max_hours"],
+        ),
+        settings_from(settings, RealismSpec.model_fields),
+    )
+    if call.is_dry:
+        asked = validated(RealismSpec, values, where="giveway drive realism")
+        found = run_cells(REALISM, asked, out or "none", dry_run=True)
+        return Done(
+            result={"cells": found.total, "done": found.skipped, "roll_outs": asked.roll_outs},
+            text=f"{found.total} cells of {asked.roll_outs} roll-outs, {found.skipped} done",
+        )
+    if out is None:
+        raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
+    rerun, progress = call.values["rerun"] or "failed", call.progress()
+    results = run_realism(None, out, engine=call.engine(here=True), rerun=rerun, progress=progress, **values)
+    return call.ran(results, table=results.table(""))
+
+
 @command(app)
 def table(
     call: Call,
     store: Annotated[str, "Folder of giveway drive run, or s3://…"],
-    name: Annotated[str, "leaderboard, or cases for the terms of every case."] = "leaderboard",
+    name: Annotated[str, "leaderboard, cases for the terms of every case, or realism."] = "leaderboard",
     *,
     format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
@@ -188,7 +236,8 @@ def table(
     """Print the scores of all predictors beside the recorded drivers."""
     from giveway.reports.results import Results
 
-    return call.table(Results.open(store, kind="drive").table(name), format, out)
+    opened = Results.open(store, kind="realism" if name == "realism" else "drive")
+    return call.table(opened.table("leaderboard" if name == "realism" else name), format, out)
 
 
 @command(app)
@@ -198,12 +247,13 @@ def compare(
     a: Annotated[str, "Predictor A, or recorded for the recorded drivers."],
     b: Annotated[str, "Predictor B, or recorded."],
     *,
-    metric: Annotated[str, "score, s_eff, s_jer, s_vel or s_cou."] = "score",
+    metric: Annotated[str, "score, s_eff, s_jer, s_vel or s_cou; realism compares drivers."] = "score",
 ) -> Done:
     """Print the difference of two predictors with its interval."""
     from giveway.reports.results import Results
 
-    found = Results.open(store, kind="drive").compare(a, b, metric=metric)
+    choices = {} if metric == "realism" else {"metric": metric}
+    found = Results.open(store, kind="drive" if choices else "realism").compare(a, b, **choices)
     return Done(result={"report": found}, text=found)
 
 

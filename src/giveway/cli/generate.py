@@ -210,6 +210,7 @@ def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
     """What the tests of some campaigns have brought."""
     from giveway.core.origins import Origin, banner
     from giveway.generate.failures import campaigns_of, write_cases
+    from giveway.generate.summary import graded
     from giveway.metrics import measure_campaign
 
     campaigns, cases = campaigns_of(spec, out), write_cases(out)
@@ -218,8 +219,9 @@ def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
     counts = {name: getattr(summary, name) for name in ("total", "done", "skipped", "failed", "missing")}
     rates = ", ".join(
         f"{name.removesuffix('_rate').replace('_', ' ')} {measures[name]:.3f}"
-        for name in ("violation_rate", "at_fault_rate", "avoidable_at_fault_rate")
+        for name in ("violation_rate", "at_fault_rate", "avoidable_rate")
     )
+    grades = graded(results)
     found = measures["findings"]
     return Done(
         result={
@@ -228,11 +230,13 @@ def _found(out: Path, spec: CampaignSpec, summary: RunSummary) -> Done:
             "origin": [Origin.GENERATED],
             "cases": cases,
             "measures": measures,
+            "grades": grades,
             "campaigns": [{"label": c.label, "tests": len(c.results)} for c in campaigns],
         },
         text=[
             banner("the traffic", [Origin.GENERATED]),
             f"{len(results)} tests, rates: {rates}",
+            "failures: " + ", ".join(f"{name} {count}" for name, count in grades.items()),
             f"{found:.0f} tests ended because the planner raised, hung or gave no plan" if found else "",
             f"{summary.missing} tests are missing; start the same command again to go on" if summary.missing else "",
             f"{cases} failures in {out}/cases; more about them: giveway generate table {out}",
@@ -263,7 +267,7 @@ def table(
     format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
-    """Print violation, fault and avoidability rates, and diversity."""
+    """Print failures by grade, what of them is avoidable, and diversity."""
     from giveway.reports.results import Results
 
     if name != "measures" and (realism or data):
@@ -279,7 +283,7 @@ def export(
     *,
     out: Annotated[Path, "Folder to write."],
     format: Annotated[Literal["cases", "openscenario"], "cases (JSON with recordings) or openscenario."] = "cases",
-    counting: Annotated[bool, "Only failures that are avoidable and at fault."] = False,
+    counting: Annotated[bool, "Only failures of grade A, B or C that are avoidable."] = False,
 ) -> Done:
     """Write failures as cases for drive and study, or as OpenSCENARIO."""
     from giveway.generate.export.cases import write_failures

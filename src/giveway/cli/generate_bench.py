@@ -40,7 +40,7 @@ def bench(
     ] = None,
     budget: Annotated[int, "Tests per campaign."] = 100,
     against: Annotated[str | None, "Method compared with all others; policy, or the first without it."] = None,
-    metric: Annotated[str | None, "Measure to compare; avoidable_at_fault_rate without it."] = None,
+    metric: Annotated[str | None, "Measure to compare; avoidable_rate without it."] = None,
 ) -> Done:
     """Compare methods over seeds, with effect sizes and tests."""
     from giveway.core.errors import UnknownNameError

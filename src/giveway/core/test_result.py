@@ -17,12 +17,15 @@ class TestResult:
         genes: of the initial scene, in [0, 1].
         scene: the initial scene as ``giveway.generate.protocol.Scenes.as_dict`` gives it.
         outcome: name of the outcome, lower case.
-        fault: name of the fault class, lower case.
-        failed: the ego failed.
-        at_fault: it failed by its own fault.
+        grade: what the law says about the ending: A to D, ``near miss``, or empty; see ``giveway.core.log.Grade``.
+        violators: ids of those who did not respond as they should.
+        conflict: of a contact: ``lateral``, ``longitudinal`` or ``junction``; empty without one.
         avoidable: a careful driver would have avoided the failure.
-        near_miss: it came within 0.5 s of a contact that would have been its fault.
-        culprit: car that was involved; empty without one.
+        avoidable_plus: so would the second model, ``careful+``.
+        sentence: the verdict in words.
+        failed: the ego failed.
+        near_miss: it came within 0.5 s of a car ahead.
+        other: car in contact with the ego; empty without one.
         kind: ``<side>-<manoeuvre>-<speed band>`` of a failure; empty otherwise.
         finding: what the planner did wrong as a program.
         steps: length of the episode.
@@ -41,12 +44,15 @@ class TestResult:
     genes: tuple[float, ...]
     scene: Mapping[str, Any]
     outcome: str
-    fault: str
-    failed: bool
-    at_fault: bool
+    grade: str
+    violators: tuple[str, ...]
+    conflict: str
     avoidable: bool
+    avoidable_plus: bool
+    sentence: str
+    failed: bool
     near_miss: bool
-    culprit: str
+    other: str
     kind: str
     finding: str
     steps: int
@@ -59,15 +65,20 @@ class TestResult:
     triggers: int = 0
 
     @property
+    def at_fault(self) -> bool:
+        """The ego failed by its own fault, perhaps shared: grade A."""
+        return self.grade == "A"
+
+    @property
     def counts(self) -> bool:
-        """The ego failed although it could have coped: at fault and avoidable."""
-        return self.failed and self.at_fault and self.avoidable
+        """The ego failed although it could have coped: grade A, B or C, and avoidable."""
+        return self.failed and self.grade in ("A", "B", "C") and self.avoidable
 
     @property
     def danger(self) -> float:
         """How near it came to a failure that counts, in [0, 1].
 
-        1 for such a failure, 0.8 for an at-fault near miss, else 0.7 exp(-TTC / 1.5 s); a failure that does not count
+        1 for such a failure, 0.8 for a near miss, else 0.7 exp(-TTC / 1.5 s); a failure that does not count
         is worth 0.3, because its neighborhood may hold one that does.
         """
         if self.counts:

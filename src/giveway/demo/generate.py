@@ -23,8 +23,8 @@ DRIVERS = (
 """Who drives, for the table: title, driver, search."""
 SHOWN = (
     ("violation_rate", "failures"),
-    ("at_fault_rate", "of them the ego's fault"),
-    ("avoidable_at_fault_rate", "avoidable and at fault"),
+    ("at_fault_rate", "A: the ego's fault"),
+    ("avoidable_rate", "A, B or C, and avoidable"),
 )
 
 
@@ -45,7 +45,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
         Section(
             heading="Which traffic makes a planner fail although it could have coped?",
             text=f"Three cars around the default planner, {BUDGET} tests each. A failure "
-            "counts only if it is the ego's fault and a careful driver would have avoided it.",
+            "counts only if its grade is A, B or C and a careful driver would have avoided it.",
             command=f"giveway generate run --planner {EGO} --budget {BUDGET} --no-perturb --out results && "
             "giveway report results --out site",
             table=tuple(rows),

@@ -79,9 +79,14 @@ class DriveSpec(BaseModel):
 
     @field_serializer("cases", when_used="json")
     def _plain_cases(self, given: Path | CaseSet | None) -> str | None:
-        if isinstance(given, CaseSet):
-            return f"{len(given)} cases, {content_key([case.fingerprint for case in given])[:12]}"
-        return None if given is None else str(given)
+        return plain_cases(given)
+
+
+def plain_cases(given: Path | CaseSet | None) -> str | None:
+    """Where cases come from, as a specification says it in JSON."""
+    if isinstance(given, CaseSet):
+        return f"{len(given)} cases, {content_key([case.fingerprint for case in given])[:12]}"
+    return None if given is None else str(given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +166,7 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
         FileFormatError: cases that cannot be read.
     """
     rules_called(spec.metric)
-    data = spec.data
-    if isinstance(spec.cases, CaseSet):
-        chosen, data = spec.cases.cases[: spec.max_cases], data or spec.cases.recordings
-    else:
-        chosen, _ = open_cases(spec.cases, spec.data, spec.max_cases)
-    if not chosen:
-        raise UsageError("there are no cases to drive", where="cases", found=repr(spec.cases))
-    known = {name: Path(folder) for name, folder in (roots or {}).items()}
-    datasets = sorted({case.dataset for case in chosen} - {BUNDLED})
-    folders = {name: data or known[name] for name in datasets if data is not None or name in known}
+    chosen, folders = cases_and_folders(spec.cases, spec.data, spec.max_cases, roots)
     return PlannedDrives(
         spec=spec,
         predictors=tuple(predictor_of(given, spec.checkpoint) for given in spec.predictors),
@@ -179,6 +175,35 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
         source=CaseScenes(folders),
         roots=folders,
     )
+
+
+def cases_and_folders(
+    given: Path | CaseSet | None,
+    data: Path | None,
+    max_cases: int | None,
+    roots: Mapping[str, Path | str] | None = None,
+) -> tuple[Sequence[Case], dict[str, Path]]:
+    """The cases of a specification, and dataset to folder with their recordings.
+
+    Args:
+        given: case file or folder, or a case set; the bundled set if None.
+        data: folder with the recordings.
+        max_cases: at most this many, in file order.
+        roots: dataset to folder, where ``data`` does not say.
+
+    Raises:
+        FileFormatError: cases that cannot be read.
+        UsageError: no cases.
+    """
+    if isinstance(given, CaseSet):
+        chosen, data = given.cases[:max_cases], data or given.recordings
+    else:
+        chosen, _ = open_cases(given, data, max_cases)
+    if not chosen:
+        raise UsageError("there are no cases to drive", where="cases", found=repr(given))
+    known = {name: Path(folder) for name, folder in (roots or {}).items()}
+    datasets = sorted({case.dataset for case in chosen} - {BUNDLED})
+    return chosen, {name: data or known[name] for name in datasets if data is not None or name in known}
 
 
 def require_names(plan: PlannedDrives) -> None:

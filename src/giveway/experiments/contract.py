@@ -104,6 +104,7 @@ EXPERIMENTS: Registry[Experiment[Any]] = Registry(
     {
         "gaps": "giveway.gaps.experiment:GAPS",
         "drive": "giveway.drive.experiment:DRIVE",
+        "realism": "giveway.drive.realism:REALISM",
         "campaign": "giveway.generate.experiment:CAMPAIGN",
         "training": "giveway.generate.training:TRAINING",
     },

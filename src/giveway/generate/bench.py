@@ -12,7 +12,7 @@ from giveway.generate.failures import StoredCampaign, campaigns_of
 from giveway.generate.spec import CampaignSpec
 from giveway.metrics import measure_campaign
 
-HEADLINE = "avoidable_at_fault_rate"
+HEADLINE = "avoidable_rate"
 """Measure by which methods are compared unless another is asked for."""
 
 Measured = Mapping[str, Mapping[str, Sequence[float]]]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.core.tracks import AgentKind, Tracks
-from giveway.generate.objective.arrays import DT_S, Fact
-from giveway.generate.protocol import EpisodeRecord, Fault, Outcome, Scenes
+from giveway.generate.objective.arrays import Fact
+from giveway.generate.objective.verdicts import tracks_of
+from giveway.generate.protocol import EpisodeRecord, Outcome, Scenes
 from giveway.generate.worlds import Worlds
 
 Policy = Callable[[Worlds, NDArray[np.float32]], "FloatArray | IntArray"]
@@ -104,19 +104,16 @@ def _record(
 ) -> EpisodeRecord:
     facts = worlds.judged.facts[w]
     car_steps = max(float(facts[Fact.CAR_STEPS]), 1.0)
-    culprit = int(facts[Fact.CULPRIT])
-    ids = agent_ids(worlds.settings.cars, worlds.settings.traffic)
     assert worlds.scenes is not None
     return EpisodeRecord(
         scene=worlds.scenes.select(slice(w, w + 1)),
-        tracks=tracks_of(states[: steps + 1], there[: steps + 1], worlds.rules.size, ids),
+        tracks=tracks_of(
+            states[: steps + 1].swapaxes(0, 1), there[: steps + 1].swapaxes(0, 1), worlds.rules.size, worlds.ids
+        ),
         actions=actions[:steps],
         rewards=rewards[:steps],
         outcome=Outcome(int(worlds.judged.outcome[w])),
-        fault=Fault(int(worlds.judged.fault[w])),
-        avoidable=bool(worlds.judged.avoidable[w]),
-        culprit=ids[culprit] if culprit >= 0 else "",
-        impact_speed_mps=float(facts[Fact.IMPACT_SPEED]),
+        ending=worlds.ending(w),
         min_ttc_s=float(facts[Fact.MIN_TTC]),
         min_escape_ratio=float(facts[Fact.MIN_ESCAPE]),
         near_miss=bool(facts[Fact.NEAR_MISS] > 0),
@@ -124,25 +121,4 @@ def _record(
         off_road_share=float(facts[Fact.OFF_ROAD_STEPS]) / car_steps,
         responsibility_per_100_s=100.0 * float(facts[Fact.CULPABLE_STEPS]) / car_steps,
         finding=worlds.findings.get(w, ""),
-    )
-
-
-def agent_ids(cars: int, traffic: int) -> list[str]:
-    """``ego``, ``car1`` ..., ``idm1`` ..."""
-    return ["ego", *(f"car{i + 1}" for i in range(cars)), *(f"idm{i + 1}" for i in range(traffic))]
-
-
-def tracks_of(states: FloatArray, there: BoolArray, size: FloatArray, ids: list[str]) -> Tracks:
-    """Tracks from logged states (T, n, 5) and presence (T, n); cars that are gone are not observed."""
-    on = np.ascontiguousarray(there.T)
-    state: FloatArray = np.where(on[..., None], states.swapaxes(0, 1), np.nan)
-    return Tracks(
-        time_s=DT_S * np.arange(states.shape[0]),
-        xy=np.ascontiguousarray(state[..., :2]),
-        heading=np.ascontiguousarray(state[..., 4]),
-        velocity=np.ascontiguousarray(state[..., 2:4]),
-        observed=on,
-        size=size.copy(),
-        kind=np.full(len(ids), int(AgentKind.CAR), dtype=np.int8).astype(np.int64),
-        ids=np.array(ids),
     )

@@ -17,15 +17,23 @@ from giveway.reports.content import Block, Chart, Paragraph, Replay, origin_bloc
 from giveway.reports.player.document import Event, replay_document
 from giveway.reports.table import Entry, Table, entry, table_of
 
-HEADLINE = "avoidable_at_fault_rate"
-NOTE = "Only failures that are the ego's fault and that a careful driver would have avoided count."
+HEADLINE = "avoidable_rate"
+NOTE = (
+    "A: the ego is at fault; B: another car caused it and UN R157 obliges the ego to cope; C: another car caused it, "
+    "and a careful driver would have avoided it; D: not the ego's. A, B and C count where a careful driver would have "
+    "avoided them."
+)
 WATCH = "Failures that count come first. Blue: the ego. Orange: the car it met."
 FORMATS = {
     "tests": "{:.0f}",
     "violation_rate": "{:.3f}",
     "at_fault_rate": "{:.3f}",
-    "avoidable_at_fault_rate": "{:.3f}",
-    "avoidable_at_fault_share": "{:.3f}",
+    "grade_a_avoidable_rate": "{:.3f}",
+    "grade_b_rate": "{:.3f}",
+    "grade_c_rate": "{:.3f}",
+    "grade_d_rate": "{:.3f}",
+    "avoidable_rate": "{:.3f}",
+    "avoidable_share": "{:.3f}",
     "top_10": "{:.0f}",
     "top_10_any": "{:.0f}",
     "steps_per_failure": "{:.0f}",
@@ -141,7 +149,7 @@ def generated_facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     campaigns, _ = _distinct(document["campaigns"])
     rates = [(str(c["label"]), c["measures"].get(HEADLINE)) for c in campaigns]
     known = [(label, rate) for label, rate in rates if rate is not None and math.isfinite(rate)]
-    return [(label, f"{rate:.3f} avoidable and at fault") for label, rate in known]
+    return [(label, f"{rate:.3f} of grade A, B or C and avoidable") for label, rate in known]
 
 
 def pages_document(summaries: Sequence[CampaignSummary], reference: Reference | None) -> dict[str, Any]:
@@ -163,8 +171,8 @@ def failure_document(failure: Failure) -> dict[str, Any]:
     source = Provenance(dataset="generated", recording=failure.id, origin=Origin.GENERATED, declared_by="file")
     scene = Scene(tracks=tracks, road=failure.road, provenance=source, rows=failure.origins)
     roles = {str(i): "other" for i in tracks.ids}
-    if result.culprit:
-        roles[result.culprit] = "rated"
+    if result.other:
+        roles[result.other] = "rated"
     roles[EGO] = "ego"
     end = Event(time_s=float(tracks.time_s[-1]), label=result.outcome.replace("_", " "), kind="collision")
     return replay_document(scene, ego=EGO, roles=roles, labels={EGO: "ego"}, events=(end,))
@@ -182,13 +190,9 @@ def failure_block(failure: Failure, file: str) -> Replay:
 
 
 def verdict_of(failure: Failure) -> str:
-    """How a failure ended and whether it counts, in a few words."""
+    """How a failure ended and what the law says about it."""
     result = failure.result
-    at_fault = "at fault, not avoidable" if result.at_fault else "not at fault"
-    words = [
-        "avoidable and at fault" if result.counts else at_fault,
-        f"{result.kind or result.outcome}, {result.fault}, {0.1 * result.steps:.1f} s",
-    ]
+    words = [result.sentence or "not graded", f"{result.kind or result.outcome}, {0.1 * result.steps:.1f} s"]
     if math.isfinite(result.impact_speed_mps):
         words.append(f"impact {result.impact_speed_mps:.1f} m/s")
     return "; ".join([*words, *([result.finding[:160]] if result.finding else [])])

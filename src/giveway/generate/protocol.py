@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.log import Grade
 from giveway.core.tracks import Tracks
 
 MAX_CARS = 4
@@ -53,29 +55,8 @@ class Outcome(IntEnum):
         return self >= Outcome.COLLISION
 
 
-class Fault(IntEnum):
-    """Who caused a failure, and how; see docs/generate/environment.md."""
-
-    NONE = 0
-    EGO_FRONT = 1
-    EGO_STOPPED_OBJECT = 2
-    EGO_LATERAL = 3
-    EGO_OFF_ROAD = 4
-    EGO_STANDSTILL = 5
-    EGO_PLANNER = 6
-    CAR_REAR = 7
-    CAR_LATERAL = 8
-    UNCLEAR = 9
-
-    @property
-    def is_ego(self) -> bool:
-        """Whether the ego is at fault."""
-        return Fault.EGO_FRONT <= self <= Fault.EGO_PLANNER
-
-    @property
-    def is_car(self) -> bool:
-        """Whether a learning car is at fault."""
-        return self in (Fault.CAR_REAR, Fault.CAR_LATERAL)
+GRADES = tuple(Grade)
+"""Codes of :attr:`Transition.grade` are positions in this list; 0 is not graded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +130,8 @@ class Transition:
             ended by anything but time.
         truncated: (W,) the time was up; a time-out is not terminal.
         outcome: (W,) codes of :class:`Outcome`.
-        fault: (W,) codes of :class:`Fault`; NONE while running.
+        grade: (W,) positions in :data:`GRADES`: what the law says about the ending, see
+            :mod:`giveway.sim.responsibility`; 0 while running.
         avoidable: (W,) whether a careful driver would have avoided the failure.
         terms: (W, k, 6) the parts of the full reward, unweighted, in the order of :data:`TERMS`; zeros with the legacy
             reward.
@@ -162,7 +144,7 @@ class Transition:
     terminated: BoolArray
     truncated: BoolArray
     outcome: IntArray
-    fault: IntArray
+    grade: IntArray
     avoidable: BoolArray
     terms: FloatArray
     escape_ratio: FloatArray
@@ -226,6 +208,36 @@ class VectorWorlds(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What the law says about the end of an episode; see :mod:`giveway.sim.responsibility`.
+
+    Attributes:
+        grade: for the ego: A to D of a failure, a near miss, or none.
+        violators: ids of those who did not respond as they should.
+        conflict: of a contact: ``lateral``, ``longitudinal`` or ``junction``; empty without one.
+        avoidable: a careful driver would have avoided the failure; always true where nobody touched the ego.
+        avoidable_plus: so would ``careful+``, who also brakes where more than 3 m/s^2 would be needed.
+        other: id of the car in contact with the ego; empty without one.
+        impact_speed_mps: relative speed at that contact; NaN without one.
+        sentence: the verdict in words.
+    """
+
+    grade: Grade = Grade.NONE
+    violators: tuple[str, ...] = ()
+    conflict: str = ""
+    avoidable: bool = False
+    avoidable_plus: bool = False
+    other: str = ""
+    impact_speed_mps: float = math.nan
+    sentence: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """The ego could have coped: grade A, B or C, and avoidable."""
+        return self.avoidable and self.grade in (Grade.A, Grade.B, Grade.C)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeRecord:
     """One driven episode with everything worth keeping.
 
@@ -235,13 +247,10 @@ class EpisodeRecord:
         actions: (T, k, 2) or (T, k, 1) what the learning cars asked for; NaN after their end.
         rewards: (T, k).
         outcome: how it ended.
-        fault: who caused a failure.
-        avoidable: whether a careful driver would have avoided it.
-        culprit: id of the car that is at fault or was in contact with the ego; empty without one.
-        impact_speed_mps: relative speed at contact; NaN without contact.
+        ending: what the law says about it.
         min_ttc_s: smallest time to collision of the ego with a car ahead on its path; inf if never closing in.
         min_escape_ratio: smallest share of free manoeuvres of the ego.
-        near_miss: the ego came within 0.5 s of a contact that would have been its fault.
+        near_miss: the ego came within 0.5 s of a car ahead.
         infeasible_share: share of steps of learning cars outside the hard bounds.
         off_road_share: share of steps of learning cars with a corner off the road.
         responsibility_per_100_s: unsafe seconds caused by learning cars, per 100 s of driving.
@@ -253,10 +262,7 @@ class EpisodeRecord:
     actions: FloatArray
     rewards: FloatArray
     outcome: Outcome
-    fault: Fault
-    avoidable: bool
-    culprit: str
-    impact_speed_mps: float
+    ending: Ending
     min_ttc_s: float
     min_escape_ratio: float
     near_miss: bool
@@ -264,3 +270,8 @@ class EpisodeRecord:
     off_road_share: float
     responsibility_per_100_s: float
     finding: str = ""
+
+
+def agent_ids(cars: int, traffic: int) -> list[str]:
+    """``ego``, ``car1`` ..., ``idm1`` ..."""
+    return ["ego", *(f"car{i + 1}" for i in range(cars)), *(f"idm{i + 1}" for i in range(traffic))]

@@ -10,16 +10,17 @@ from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
 from giveway.core.seeds import stream
-from giveway.generate.objective import contact, safety
-from giveway.generate.objective.contact import boxes_touch, fill_box
-from giveway.generate.objective.safety import in_line, safe_gap
+from giveway.generate.objective import safety
+from giveway.generate.objective.safety import LAW, in_line
 from giveway.generate.protocol import MAX_CARS, Scenes
 from giveway.roads import route_tables
 from giveway.roads.road import Road
 from giveway.roads.tables import RoadTables
-from giveway.sim import locate
+from giveway.sim import contacts, locate, rss
 from giveway.sim.compiling import compiled
+from giveway.sim.contacts import SHRINK_M, boxes_touch, fill_box
 from giveway.sim.locate import pose_on
+from giveway.sim.rss import d_lon
 
 REACH_M = 45.0
 """Cars start within this distance of the ego."""
@@ -207,7 +208,7 @@ def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntAr
     return out
 
 
-@compiled(_box_kernels, locate, contact, safety)
+@compiled(_box_kernels, locate, contacts, rss, safety)
 def _are_safe(
     road: RoadTables, ways: IntArray, s: FloatArray, d: FloatArray, speed: FloatArray, size: FloatArray
 ) -> BoolArray:
@@ -219,13 +220,14 @@ def _are_safe(
         for i in range(n):
             x, y, heading = pose_on(road, ways[w, i], s[w, i], d[w, i])
             state[i, 0], state[i, 1], state[i, 2], state[i, 3] = x, y, heading, speed[w, i]
-            fill_box(x, y, heading, size[i, 0] + 2.0 * CLEARANCE_M, size[i, 1] + CLEARANCE_M, boxes[i])
+            length, width = size[i, 0] + 2.0 * CLEARANCE_M, size[i, 1] + CLEARANCE_M
+            fill_box(x, y, heading, length + SHRINK_M, width + SHRINK_M, boxes[i])
         for i in range(n):
             for j in range(i + 1, n):
                 if boxes_touch(boxes[i], boxes[j]):
                     out[w] = False
                 lined, gap, _ = in_line(state[i], state[j], size[i], size[j])
                 rear, front = (i, j) if gap > 0.0 else (j, i)
-                if lined and abs(gap) < safe_gap(speed[w, rear], speed[w, front]):
+                if lined and abs(gap) < d_lon(speed[w, rear], speed[w, front], LAW):
                     out[w] = False
     return out

@@ -174,15 +174,19 @@ def measures_table(summaries: Sequence[CampaignSummary]) -> Table:
 
 
 def failures_table(results: Results, **filters: Any) -> Table:
-    """Every failure: kind, fault, avoidability; those that count first."""
-    columns = ("case", "outcome", "kind", "at fault", "avoidable", "impact [m/s]", "seconds")
+    """Every failure: kind, grade, violators, avoidability; those that count first."""
+    columns = ("case", "outcome", "kind", "grade", "conflict", "violators", "avoidable", "careful+", "impact [m/s]",
+               "seconds")  # fmt: skip
     rows = tuple(
         (
             entry(failure.id),
             entry(failure.result.outcome),
             entry(failure.result.kind),
-            entry("yes" if failure.result.at_fault else "no"),
+            entry(failure.result.grade),
+            entry(failure.result.conflict),
+            entry(", ".join(failure.result.violators)),
             entry("yes" if failure.result.avoidable else "no"),
+            entry("yes" if failure.result.avoidable_plus else "no"),
             entry(failure.result.impact_speed_mps, ".1f"),
             entry(failure.result.steps / 10, ".1f"),
         )

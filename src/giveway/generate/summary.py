@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.scene import Scene
+from giveway.core.test_result import TestResult
 from giveway.data import DATASETS
 from giveway.generate.failures import StoredCampaign, stored_campaigns, stored_failures
 from giveway.metrics import measure_campaign
@@ -110,6 +112,14 @@ def summarize(out: Path, reference: Reference | None) -> list[CampaignSummary]:
             )
         )
     return found
+
+
+def graded(results: Sequence[TestResult]) -> dict[str, int]:
+    """Number of failures by grade, those at fault also where they are avoidable; near misses last."""
+    count = Counter(result.grade for result in results)
+    avoidable = sum(result.at_fault and result.avoidable for result in results)
+    rest = {grade: count[grade] for grade in ("B", "C", "D", "near miss")}
+    return {"A": count["A"], "A and avoidable": avoidable, **rest}
 
 
 def generated_values(out: Path, campaign: StoredCampaign) -> dict[str, FloatArray]:

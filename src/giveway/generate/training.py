@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from giveway.generate.learning.session import Round
     from giveway.generate.learning.training import Tick
 
-VERSIONS = {"training": 1}
+VERSIONS = {"training": 2}
 OF_A_ROUND = ("round", "env_steps")
 """Parameters in which the cells of a training differ."""
 

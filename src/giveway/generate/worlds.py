@@ -24,13 +24,13 @@ from giveway.generate.objective.arrays import (
     empty_results,
 )
 from giveway.generate.objective.observing import observation_size
+from giveway.generate.objective.verdicts import LOG_COLUMNS, ending_without_contact, road_lines, settle
 from giveway.generate.objective.watching import begin_judging, judge_step, look_before
 from giveway.generate.objective.weights import LegacyWeights, RewardWeights
 from giveway.generate.prior import load_prior
-from giveway.generate.protocol import Fault, Outcome, Scenes, Transition
+from giveway.generate.protocol import GRADES, Ending, Outcome, Scenes, Transition, agent_ids
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
-from giveway.planning.protocol import HISTORY_TICKS
 from giveway.roads.library import make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
@@ -160,8 +160,7 @@ class Worlds:
         self._mode = int(ActionMode[settings.actions.upper()])
         self._observed = observation_size(self.rules.observation, settings.cars, settings.traffic)
         self.static = self._static()
-        columns = 2 + (HISTORY_TICKS if self.ego.driver is DriverCode.EXTERNAL else PAST)
-        self.state = empty_state(self.static, columns)
+        self.state = empty_state(self.static, LOG_COLUMNS + PAST)
         self.decisions = empty_decisions(self.static)
         self.judged = empty_judged(n_worlds, self.rules)
         self._who = np.arange(1, 1 + settings.cars)
@@ -171,6 +170,10 @@ class Worlds:
         self._forecast = no_forecast(self.static, FUTURE_STEPS)
         self._results = empty_results(n_worlds, self.rules, self._observed)
         self._map = self.road.map()
+        self._lines = road_lines(self.road)
+        self.ids = agent_ids(settings.cars, settings.traffic)
+        """Names of the cars of a world: ``ego``, ``car1`` ..., ``idm1`` ..."""
+        self._endings: dict[int, Ending] = {}
         self._egos: ExternalEgos | None = None
         if self.ego.driver is DriverCode.EXTERNAL:
             host = make_host(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
@@ -186,6 +189,12 @@ class Worlds:
         """What an outside planner did wrong, by world, since its reset."""
         found = {} if self._egos is None else self._egos.findings
         return {world: finding.sentence for world, finding in found.items()}
+
+    def ending(self, world: int) -> Ending:
+        """What the law says about the end of a world's episode; nothing while it is running."""
+        if world in self._endings:
+            return self._endings[world]
+        return ending_without_contact(self.judged, world, self.findings.get(world, ""))
 
     @property
     def n_worlds(self) -> int:
@@ -241,6 +250,8 @@ class Worlds:
         place_on_routes(static, chosen)
         begin(static, self.state, chosen)
         self._targets.route[rows], self._targets.row[rows] = self.state.route[rows], self.state.row[rows]
+        for world in rows.tolist():
+            self._endings.pop(world, None)
         begin_judging(static, self.rules, self.state, self.judged, self._results, chosen)
         if self._egos is not None:
             for row, world in enumerate(rows.tolist()):
@@ -263,13 +274,14 @@ class Worlds:
             for job in [self._pool.submit(self._advance, given, a, b) for a, b in self._chunks]:
                 job.result()
         results, judged = self._results, self.judged
+        self._endings |= settle(self.rules, self.state, judged, results, self._lines, self.ids)
         return Transition(
             observations=results.observations.copy(),
             rewards=results.rewards.copy(),
             terminated=results.terminated.copy(),
             truncated=results.truncated.copy(),
             outcome=judged.outcome.copy(),
-            fault=judged.fault.copy(),
+            grade=judged.grade.copy(),
             avoidable=judged.avoidable.copy(),
             terms=results.terms.copy(),
             escape_ratio=results.escape.copy(),
@@ -386,7 +398,7 @@ def traffic_env(settings: WorldSettings | None = None) -> TrafficEnv:
 def _facts(after: Transition) -> dict[str, Any]:
     return {
         "outcome": Outcome(int(after.outcome[0])).name,
-        "fault": Fault(int(after.fault[0])).name,
+        "grade": str(GRADES[int(after.grade[0])]),
         "avoidable": bool(after.avoidable[0]),
         "escape_ratio": float(after.escape_ratio[0]),
     }

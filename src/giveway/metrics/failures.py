@@ -1,7 +1,7 @@
 """Measures of a campaign: functions of the results of its tests, in order.
 
-A failure *counts* if it is the ego's fault and a careful driver would have avoided it
-(:attr:`giveway.core.test_result.TestResult.counts`).
+Failures are graded by :mod:`giveway.sim.responsibility`. One *counts* if its grade is A, B or C and a careful driver
+would have avoided it (:attr:`giveway.core.test_result.TestResult.counts`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def _measure(
     better: Better = "higher",
     highest: float = 1.0,
     column: str | None = None,
+    version: int = 1,
 ) -> Callable[[Callable[..., Any]], Metric]:
     return metric(
         name=name,
@@ -39,6 +40,7 @@ def _measure(
         better=better,
         range=(0.0, highest),
         of="campaign",
+        version=version,
         reference="own; docs/generate/protocol.md",
         column=column,
     )
@@ -56,20 +58,44 @@ def violation_rate(results: Results) -> float:
     return _share(r.failed for r in results)
 
 
-@_measure("at_fault_rate", "ego at fault", "tests in which the ego failed by its own fault / tests")
+@_measure("at_fault_rate", "A: ego at fault", "failures of grade A / tests", version=2)
 def at_fault_rate(results: Results) -> float:
-    """Share of tests in which the ego failed by its own fault."""
+    """Share of tests in which the ego failed by its own fault, perhaps shared."""
     return _share(r.at_fault for r in results)
 
 
-@_measure("avoidable_at_fault_rate", "avoidable and at fault (headline)", "failures that count / tests")
-def avoidable_at_fault_rate(results: Results) -> float:
+@_measure("grade_a_avoidable_rate", "A and avoidable", "avoidable failures of grade A / tests")
+def grade_a_avoidable_rate(results: Results) -> float:
+    """Share of tests in which the ego failed by its own fault and a careful driver would not have."""
+    return _share(r.at_fault and r.avoidable for r in results)
+
+
+@_measure("grade_b_rate", "B: obliged", "failures of grade B / tests")
+def grade_b_rate(results: Results) -> float:
+    """Share of tests with a contact that another car caused and UN R157 obliges the ego to avoid."""
+    return _share(r.grade == "B" for r in results)
+
+
+@_measure("grade_c_rate", "C: avoidable", "failures of grade C / tests")
+def grade_c_rate(results: Results) -> float:
+    """Share of tests with a contact that another car caused and a careful driver would have avoided."""
+    return _share(r.grade == "C" for r in results)
+
+
+@_measure("grade_d_rate", "D: not the ego's", "failures of grade D / tests", better="lower")
+def grade_d_rate(results: Results) -> float:
+    """Share of tests with a contact that another car caused and a careful driver would not have avoided."""
+    return _share(r.grade == "D" for r in results)
+
+
+@_measure("avoidable_rate", "A, B or C, and avoidable (headline)", "failures that count / tests", version=2)
+def avoidable_rate(results: Results) -> float:
     """Share of tests with a failure that counts: the headline."""
     return _share(r.counts for r in results)
 
 
-@_measure("avoidable_at_fault_share", "share of failures that count", "failures that count / failures")
-def avoidable_at_fault_share(results: Results) -> float:
+@_measure("avoidable_share", "share of failures that count", "failures that count / failures", version=2)
+def avoidable_share(results: Results) -> float:
     """NaN without a failure."""
     return _share((r.counts for r in results if r.failed), nobody=math.nan)
 
@@ -111,9 +137,9 @@ def steps_per_failure(results: Results) -> float:
     return sum(r.steps for r in results) / counting if counting else math.nan
 
 
-@_measure("near_miss_rate", "near misses", "tests with a near miss at the ego's fault / tests")
+@_measure("near_miss_rate", "near misses", "tests with a time to collision below 0.5 s / tests", version=2)
 def near_miss_rate(results: Results) -> float:
-    """Share of tests in which the ego came within 0.5 s of a contact that would have been its fault."""
+    """Share of tests in which the ego came within 0.5 s of a car ahead."""
     return _share(r.near_miss for r in results)
 
 

@@ -2,8 +2,15 @@
 
 For each car and feature, the simulated values of all roll-outs and steps fill a histogram (additive smoothing 0.1);
 the feature's likelihood is exp(mean log probability of the recorded values), time steps taken as independent, and the
-meta score is their weighted mean. Weights are those of the 2025 sim-agents challenge; there are no traffic lights here,
-so their weight goes to off-road. Features that need a map drop out without one, and the rest is rescaled.
+meta score is their weighted mean. Features that need a map or a conflict area drop out without one, and the rest is
+rescaled.
+
+Two sets of weights. ``FEATURES``, for cars that steer: those of the 2025 sim-agents challenge; there are no traffic
+lights here, so their weight goes to off-road. ``PATH_FIXED``, for cars that keep to their recorded path: what the path
+already decides is replaced by the order of cars at conflict areas and the time of passing them.
+
+An estimate depends on the number of roll-outs (an event that never happens has probability 0.917 after one and 0.997
+after 32), so scores from different numbers of roll-outs must not be compared.
 
 Reference:
     Montali et al. (2023), The Waymo Open Sim Agents Challenge; 2025 configuration. Differs in: roll-outs of a
@@ -12,8 +19,9 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,7 +35,7 @@ from giveway.core.tracks import Tracks
 from giveway.metrics.comfort import smoothed
 from giveway.metrics.courtesy import ALTERED
 from giveway.metrics.metric import MetricValue, metric, undefined
-from giveway.metrics.safety import closeness
+from giveway.metrics.safety import footprint_rows, times_to_collision
 
 SMOOTHING = 0.1
 
@@ -39,14 +47,14 @@ class Feature:
     high: upper end; values beyond either end count in the outermost bin.
     bins: number of bins.
     weight: in the meta score.
-    kind: a histogram over steps, or whether something ever happened.
+    kind: a histogram over steps, whether something ever happened, or one histogram over roll-outs per conflict area.
     """
 
     low: float
     high: float
     bins: int
     weight: float
-    kind: Literal["steps", "ever"] = "steps"
+    kind: Literal["steps", "ever", "areas"] = "steps"
 
 
 FEATURES = {
@@ -60,7 +68,17 @@ FEATURES = {
     "road_edge": Feature(low=-20.0, high=40.0, bins=10, weight=0.05),
     "off_road": Feature(low=0.0, high=1.0, bins=2, weight=0.30, kind="ever"),
 }
-"""Feature to its histogram; weights add up to 1."""
+"""Feature to its histogram, for cars that steer; weights add up to 1."""
+
+PATH_FIXED = {
+    **{name: replace(FEATURES[name], weight=0.10) for name in ("speed", "accel")},
+    **{name: replace(FEATURES[name], weight=0.15) for name in ("distance", "ttc")},
+    "collision": FEATURES["collision"],
+    "order": Feature(low=0.0, high=1.0, bins=2, weight=0.15, kind="areas"),
+    "passing": Feature(low=-5.0, high=5.0, bins=20, weight=0.10, kind="areas"),
+}
+"""The same for cars on their recorded path: ``order``, whether the car enters an area before the other one (1, else 0);
+``passing``, when it enters it, against the recording [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,38 +87,60 @@ class Realism:
     score: weighted mean likelihood, 0 to 1; NaN without a car to judge.
     likelihood: feature to mean likelihood; missing ones could not be computed.
     num_cars: how many cars were judged.
+    num_roll_outs: how many roll-outs filled the histograms; scores compare only where it is the same.
     """
 
     score: float
     likelihood: dict[str, float]
     num_cars: int
+    num_roll_outs: int = 1
 
 
-def features_of(tracks: Tracks, row: int, outside_m: FloatArray) -> dict[str, FloatArray]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the features of all cars of a scene have in common.
+
+    Attributes:
+        gap_m: (A, T) distance to the nearest agent; NaN where absent.
+        boxes: (A, T, 7) footprints, see :func:`~giveway.metrics.safety.footprint_rows`.
+    """
+
+    gap_m: FloatArray
+    boxes: FloatArray
+
+
+def surroundings_of(tracks: Tracks) -> Surroundings:
+    """Distances and footprints of everybody."""
+    return Surroundings(gap_m=nearest_agents(tracks).distance, boxes=footprint_rows(tracks))
+
+
+def features_of(
+    tracks: Tracks, row: int, outside_m: FloatArray, around: Surroundings | None = None
+) -> dict[str, FloatArray]:
     """Feature to values of one car; empty where it is absent throughout or no map is known.
 
     Args:
         tracks: everybody.
         row: which car.
         outside_m: (T,) signed distance of its outermost corner from the road edge; NaN without a map.
+        around: of these tracks, if more than one car is looked at.
     """
     here = tracks.observed[row]
     speed, dt_s = tracks.speed[row, here], tracks.dt_s
     if speed.size < 3:
         return {}
+    near = around or surroundings_of(tracks)
     turn = np.unwrap(tracks.heading[row, here])
-    gap = nearest_agents(tracks).distance[row, here]
-    close = closeness(tracks, row)
-    ttc = np.minimum(close.ttc_s[here], FEATURES["ttc"].high)
-    edge = outside_m[here]
+    gap, edge = near.gap_m[row, here], outside_m[here]
+    ttc = times_to_collision(tracks, row, near.boxes)[here]
     found = {
         "speed": speed,
         "accel": smoothed(speed, dt_s, window=5, order=2, derivative=1),
         "turn_rate": smoothed(turn, dt_s, window=5, order=2, derivative=1),
         "turn_accel": smoothed(turn, dt_s, window=5, order=2, derivative=2),
         "distance": np.minimum(gap, FEATURES["distance"].high),
-        "collision": np.array([float(close.min_gap_m <= 0.0)]),
-        "ttc": ttc,
+        "collision": np.array([float((gap <= 0.0).any())]),
+        "ttc": np.minimum(ttc, FEATURES["ttc"].high),
     }
     if not np.isnan(edge).all():
         known = edge[~np.isnan(edge)]
@@ -120,27 +160,66 @@ def likelihood(simulated: FloatArray, recorded: FloatArray, feature: Feature) ->
     return float(elementary.exp(elementary.log(probability[bins(recorded)]).mean()))
 
 
-def realism(simulated: Sequence[Sequence[dict[str, FloatArray]]], recorded: Sequence[dict[str, FloatArray]]) -> Realism:
-    """Meta score over cars.
+def car_likelihoods(
+    runs: Sequence[Mapping[str, FloatArray]],
+    human: Mapping[str, FloatArray],
+    features: Mapping[str, Feature] = FEATURES,
+) -> dict[str, float]:
+    """Feature to likelihood of one car; features that the recording or a roll-out lacks are missing.
+
+    Of a feature with conflict areas, (K,) values per roll-out, the geometric mean over areas.
+
+    Args:
+        runs: per roll-out, the features.
+        human: those of the recording.
+        features: weights and histograms.
+    """
+    found: dict[str, float] = {}
+    for name, feature in features.items():
+        if name not in human or not human[name].size or not all(name in run for run in runs):
+            continue
+        if feature.kind == "areas":
+            table = np.stack([run[name] for run in runs])
+            each = [likelihood(table[:, k], human[name][k : k + 1], feature) for k in range(human[name].size)]
+            found[name] = float(elementary.exp(elementary.log(np.array(each)).mean()))
+        else:
+            found[name] = likelihood(np.concatenate([run[name] for run in runs]), human[name], feature)
+    return found
+
+
+def meta_score(likelihoods: Mapping[str, float], features: Mapping[str, Feature] = FEATURES) -> float:
+    """Weighted mean of the likelihoods there are, weights rescaled; NaN without any."""
+    weight = sum(features[name].weight for name in likelihoods)
+    return sum(features[name].weight * value for name, value in likelihoods.items()) / weight if weight else math.nan
+
+
+def realism(
+    simulated: Sequence[Sequence[Mapping[str, FloatArray]]],
+    recorded: Sequence[Mapping[str, FloatArray]],
+    features: Mapping[str, Feature] = FEATURES,
+) -> Realism:
+    """Meta score over cars: likelihoods are averaged over cars, then weighted.
 
     Args:
         simulated: per roll-out, per car, the features.
         recorded: per car, the features of the recording.
+        features: weights and histograms.
     """
-    values: dict[str, list[float]] = {name: [] for name in FEATURES}
-    judged = 0
+    cars: list[dict[str, float]] = []
     for car, human in enumerate(recorded):
         runs = [rollout[car] for rollout in simulated if rollout[car]]
-        if not human or not runs:
-            continue
-        judged += 1
-        for name, feature in FEATURES.items():
-            if name in human and all(name in run for run in runs):
-                values[name].append(likelihood(np.concatenate([run[name] for run in runs]), human[name], feature))
+        if human and runs:
+            cars.append(car_likelihoods(runs, human, features))
+    return mean_realism(cars, features, num_roll_outs=len(simulated))
+
+
+def mean_realism(
+    cars: Sequence[Mapping[str, float]], features: Mapping[str, Feature] = FEATURES, *, num_roll_outs: int
+) -> Realism:
+    """Realism of cars with these likelihoods."""
+    values = {name: [car[name] for car in cars if name in car] for name in features}
     means = {name: float(np.mean(found)) for name, found in values.items() if found}
-    weight = sum(FEATURES[name].weight for name in means)
-    score = sum(FEATURES[name].weight * value for name, value in means.items()) / weight if weight else float("nan")
-    return Realism(score=score, likelihood=means, num_cars=judged)
+    return Realism(score=meta_score(means, features), likelihood=means, num_cars=len(cars), num_roll_outs=num_roll_outs)
 
 
 def realism_of(log: DriveLog) -> Realism:

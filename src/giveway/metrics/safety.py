@@ -61,13 +61,8 @@ def closeness(tracks: Tracks, ego: int, *, horizon_s: float = TTC_HORIZON_S, ste
         nuPlan devkit, metrics documentation (time to collision); Allen, Shin, Cooper (1978) for post-encroachment.
         Its documentation says 0.1 s and 5 s; released configurations differ, so both are parameters.
     """
-    boxes = footprints(tracks)
-    rows = np.empty((tracks.num_agents, tracks.num_instants, 7))
-    rows[..., :2] = boxes.xy
-    rows[..., 2], rows[..., 3] = np.cos(boxes.heading), np.sin(boxes.heading)
-    rows[..., 4], rows[..., 5], rows[..., 6] = 0.5 * boxes.size[..., 0], 0.5 * boxes.size[..., 1], boxes.radius
-    ttc = time_to_collision(rows, tracks.velocity, tracks.observed, ego, round(horizon_s / step_s), step_s)
-    ttc[~tracks.observed[ego]] = np.nan
+    rows = footprint_rows(tracks)
+    ttc = times_to_collision(tracks, ego, rows, horizon_s=horizon_s, step_s=step_s)
     seen = ttc[tracks.observed[ego]]
     gap = nearest_agents(tracks).distance[ego]
     gap = gap[~np.isnan(gap)]
@@ -77,6 +72,25 @@ def closeness(tracks: Tracks, ego: int, *, horizon_s: float = TTC_HORIZON_S, ste
         post_encroachment_s=_encroachment(rows, tracks.observed, ego) * tracks.dt_s,
         min_gap_m=float(gap.min()) if gap.size else math.inf,
     )
+
+
+def footprint_rows(tracks: Tracks) -> FloatArray:
+    """(A, T, 7) x, y, cosine, sine, half length, half width, radius of all footprints."""
+    boxes = footprints(tracks)
+    rows = np.empty((tracks.num_agents, tracks.num_instants, 7))
+    rows[..., :2] = boxes.xy
+    rows[..., 2], rows[..., 3] = np.cos(boxes.heading), np.sin(boxes.heading)
+    rows[..., 4], rows[..., 5], rows[..., 6] = 0.5 * boxes.size[..., 0], 0.5 * boxes.size[..., 1], boxes.radius
+    return rows
+
+
+def times_to_collision(
+    tracks: Tracks, ego: int, rows: FloatArray, *, horizon_s: float = TTC_HORIZON_S, step_s: float = TTC_STEP_S
+) -> FloatArray:
+    """(T,) time to collision of one agent, see :func:`closeness`; rows as :func:`footprint_rows` gives them."""
+    ttc = time_to_collision(rows, tracks.velocity, tracks.observed, ego, round(horizon_s / step_s), step_s)
+    ttc[~tracks.observed[ego]] = np.nan
+    return ttc
 
 
 @njit(cache=True, nogil=True)

@@ -156,6 +156,7 @@ class Section:
 BUILTIN = {
     "gaps": "giveway.gaps.section:GAPS",
     "drive": "giveway.drive.section:DRIVE",
+    "realism": "giveway.drive.realism_section:REALISM",
     "campaign": "giveway.generate.section:CAMPAIGNS",
     "training": "giveway.generate.section:TRAINING",
     "study": "giveway.study.section:STUDY",

@@ -114,15 +114,19 @@ def driven_tracks(simulation: Simulation, c: int) -> Tracks:
     return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
 
 
+def recorded_tracks(prepared: PreparedCase) -> Tracks:
+    """What was recorded during a case, same rows."""
+    shown = slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+
+
 def drive_log(
     simulation: Simulation, c: int, predictions: PredictionLog, road: PreparedMap | None, meta: Mapping[str, Any]
 ) -> DriveLog:
     """The log of one world of a batch."""
     prepared = simulation.cases[c]
     case, ticks = prepared.case, prepared.case.num_ticks
-    shown = slice(PAST, PAST + ticks + 1)
-    tracks = driven_tracks(simulation, c)
-    recorded = _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+    tracks, recorded = driven_tracks(simulation, c), recorded_tracks(prepared)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
     events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.generate.protocol import Outcome, Transition
+from giveway.core.log import Grade
+from giveway.generate.protocol import GRADES, Outcome, Transition
 from giveway.generate.worlds import Worlds
 
 
@@ -69,7 +70,8 @@ def _check_transition(after: Transition) -> None:
     over = after.done & ~timed_out
     assert after.terminated[over].all(), "a world that ended by anything but time is terminal for all its cars"
     failed = after.outcome >= Outcome.COLLISION
-    assert ((after.fault != 0) == failed).all(), "exactly the failures have a class of fault"
+    graded = np.isin(after.grade, [GRADES.index(grade) for grade in (Grade.A, Grade.B, Grade.C, Grade.D)])
+    assert (graded == failed).all(), "exactly the failures have a grade from A to D"
 
 
 def _check_frozen(driven: list[Transition]) -> None:

@@ -127,14 +127,16 @@ def example_logs() -> list[DriveLog]:
 
 def example_results(num_tests: int) -> list[TestResult]:
     """Tests of a campaign: failures of all kinds, near misses, contacts, a finding; the first one is uneventful."""
-    facts: dict[str, Any] = {"scene": {}, "outcome": "", "fault": "", "culprit": "", "min_escape_ratio": 1.0}
+    words = dict.fromkeys(("outcome", "conflict", "sentence", "other"), "")
+    facts: dict[str, Any] = {**words, "scene": {}, "violators": (), "min_escape_ratio": 1.0}
     return [
         TestResult(
             number=n,
             genes=(n / num_tests, 0.5),
             failed=n % 3 > 0,
-            at_fault=n % 3 > 0 and n % 2 == 0,
+            grade="ABCD"[n % 4] if n % 3 > 0 else "",
             avoidable=n % 3 > 0,
+            avoidable_plus=n % 3 > 0,
             near_miss=n % 5 == 1,
             kind=f"front-steady-{n % 4}" if n % 3 > 0 else "",
             finding="raised" if n == 7 else "",

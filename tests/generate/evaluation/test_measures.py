@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from giveway.core.errors import DataError
 from giveway.experiments.files import plain
 from giveway.generate.evaluation.results import TestResult as Result
 from giveway.generate.evaluation.results import failure_kind, result_from
@@ -20,18 +21,21 @@ def straight_tracks(starts, *, speed_mps, instants, ids):
     return replace(tracks_of(*movers, duration_s=0.1 * (instants - 1)), ids=np.array(ids))
 
 
-def result(number=0, *, failed=False, at_fault=False, avoidable=False, **more):
+def result(number=0, *, failed=False, grade="", avoidable=False, **more):
     values = {
         "number": number,
         "genes": (0.1 * number, 0.5),
         "scene": {"road": "straight"},
         "outcome": "collision" if failed else "time_out",
-        "fault": "ego_front" if at_fault else "none",
+        "grade": grade,
+        "violators": ("ego",) if grade == "A" else (),
+        "conflict": "longitudinal" if failed else "",
+        "sentence": "",
         "failed": failed,
-        "at_fault": at_fault,
         "avoidable": avoidable,
+        "avoidable_plus": avoidable,
         "near_miss": False,
-        "culprit": "car1" if failed else "",
+        "other": "car1" if failed else "",
         "kind": "front-braking-8" if failed else "",
         "finding": "",
         "steps": 100,
@@ -45,32 +49,38 @@ def result(number=0, *, failed=False, at_fault=False, avoidable=False, **more):
     return Result(**{**values, **more})
 
 
-COUNTS = {"failed": True, "at_fault": True, "avoidable": True}
+COUNTS = {"failed": True, "grade": "A", "avoidable": True}
 
 
 def test_rates_are_shares_of_all_tests():
     found = measure_campaign(
         [
             result(0, **COUNTS),
-            result(1, failed=True, at_fault=True),
-            result(2, failed=True),
+            result(1, failed=True, grade="A"),
+            result(2, failed=True, grade="D"),
             result(3),
-            result(4, near_miss=True, min_ttc_s=0.4),
+            result(4, near_miss=True, grade="near miss", min_ttc_s=0.4),
         ]
     )
     assert found["violation_rate"] == 0.6
     assert found["at_fault_rate"] == 0.4
-    assert found["avoidable_at_fault_rate"] == 0.2
-    assert found["avoidable_at_fault_share"] == pytest.approx(1 / 3)
+    assert found["grade_a_avoidable_rate"] == found["grade_d_rate"] == 0.2
+    assert found["grade_b_rate"] == found["grade_c_rate"] == 0.0
+    assert found["avoidable_rate"] == 0.2
+    assert found["avoidable_share"] == pytest.approx(1 / 3)
     assert found["steps_per_failure"] == 500
     assert found["near_miss_rate"] == 0.2
     assert found["min_ttc_s"] == 0.4
 
 
-def test_a_failure_that_is_unavoidable_or_not_the_egos_fault_does_not_count():
-    assert not result(failed=True, at_fault=True).counts
-    assert not result(failed=True, avoidable=True).counts
-    assert result(**COUNTS).counts
+def test_avoidable_failures_of_grade_a_b_and_c_count():
+    assert [g for g in "ABCD" if result(failed=True, grade=g, avoidable=True).counts] == ["A", "B", "C"]
+    assert not any(result(failed=True, grade=g).counts for g in "ABCD")
+
+
+def test_a_test_of_an_earlier_release_gets_a_sentence():
+    with pytest.raises(DataError, match="judged by the rules of an earlier release"):
+        result_from({"genes": [0.5], "fault": "ego_front", "min_ttc_s": None})
 
 
 def test_top_10_counts_tests_until_the_tenth():
@@ -103,7 +113,7 @@ def test_parameter_distance_equals_the_loop_over_pairs():
 def test_a_run_without_failures_has_rates_of_zero_and_no_share():
     found = measure_campaign([result(n) for n in range(3)])
     assert found["violation_rate"] == 0
-    assert math.isnan(found["avoidable_at_fault_share"])
+    assert math.isnan(found["avoidable_share"])
     assert found["archive_cells"] == 0
     assert found["infeasible_share"] == pytest.approx(0.01)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from giveway.core.errors import DataError
 from giveway.core.test_result import TestResult
 from giveway.core.tracks import Tracks
 from giveway.generate.protocol import EpisodeRecord, Outcome
@@ -16,10 +17,10 @@ SPEED_BANDS_MPS = (4.0, 8.0, 12.0)
 """Bounds of the speed bands of archive cells."""
 
 CHANGE_M = 1.2
-"""Lateral motion of the culprit during the last three seconds that counts as a lane change."""
+"""Lateral motion of the other car during the last three seconds that counts as a lane change."""
 
 BRAKE_MPS2 = -2.0
-"""Mean acceleration of the culprit during that time that counts as braking."""
+"""Mean acceleration of the other car during that time that counts as braking."""
 
 BEFORE = 30
 """Steps before the end that say which manoeuvre led to the failure."""
@@ -27,24 +28,27 @@ BEFORE = 30
 
 def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], triggers: int) -> TestResult:
     """The plain facts of an episode."""
-    failed = record.outcome.is_failure
+    failed, ending = record.outcome.is_failure, record.ending
     return TestResult(
         number=number,
         genes=genes,
         scene=record.scene.as_dict(0),
         outcome=record.outcome.name.lower(),
-        fault=record.fault.name.lower(),
+        grade=str(ending.grade),
+        violators=ending.violators,
+        conflict=ending.conflict,
+        avoidable=ending.avoidable,
+        avoidable_plus=ending.avoidable_plus,
+        sentence=ending.sentence,
         failed=failed,
-        at_fault=failed and record.fault.is_ego,
-        avoidable=failed and bool(record.avoidable),
         near_miss=bool(record.near_miss),
-        culprit=record.culprit,
-        kind=failure_kind(record.tracks, record.outcome, record.culprit) if failed else "",
+        other=ending.other,
+        kind=failure_kind(record.tracks, record.outcome, ending.other) if failed else "",
         finding=record.finding,
         steps=len(record.actions),
         min_ttc_s=float(record.min_ttc_s),
         min_escape_ratio=float(record.min_escape_ratio),
-        impact_speed_mps=float(record.impact_speed_mps),
+        impact_speed_mps=float(ending.impact_speed_mps),
         infeasible_share=float(record.infeasible_share),
         off_road_share=float(record.off_road_share),
         responsibility_per_100_s=float(record.responsibility_per_100_s),
@@ -53,20 +57,30 @@ def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], t
 
 
 def result_from(values: Mapping[str, Any]) -> TestResult:
-    """A result from the plain values of a record; null stands for no contact, and for never closing in."""
+    """A result from the plain values of a record; null stands for no contact, and for never closing in.
+
+    Raises:
+        DataError: a test of an earlier release, which knew no grades.
+    """
+    if "grade" not in values:
+        raise DataError(
+            "the test was judged by the rules of an earlier release",
+            found="a fault class instead of a grade",
+            hint="run the campaign again: giveway generate run; its tests get keys of their own",
+        )
     missing = {"min_ttc_s": math.inf}
     plain: dict[str, Any] = {n: missing.get(n, math.nan) if v is None else v for n, v in values.items()}
-    plain["genes"] = tuple(values["genes"])
+    plain |= {"genes": tuple(values["genes"]), "violators": tuple(values["violators"])}
     return TestResult(**plain)
 
 
-def failure_kind(tracks: Tracks, outcome: Outcome, culprit: str) -> str:
+def failure_kind(tracks: Tracks, outcome: Outcome, other: str) -> str:
     """Archive cell of a failure: side of the contact x initiating manoeuvre x speed band.
 
     Args:
         tracks: of the episode, row 0 the ego.
         outcome: how it ended.
-        culprit: car in contact; empty without one.
+        other: car in contact; empty without one.
 
     Returns:
         e.g. ``front-braking-8``; ``off_road-none-4`` without a car.
@@ -75,7 +89,7 @@ def failure_kind(tracks: Tracks, outcome: Outcome, culprit: str) -> str:
     speed = float(tracks.speed[0, last])
     band = sum(speed >= bound for bound in SPEED_BANDS_MPS)
     lower = (0.0, *SPEED_BANDS_MPS)[band]
-    rows = np.flatnonzero(tracks.ids == culprit)
+    rows = np.flatnonzero(tracks.ids == other)
     if rows.size == 0:
         return f"{outcome.name.lower().removeprefix('ego_').removeprefix('planner_')}-none-{lower:g}"
     return f"{_side(tracks, int(rows[0]), last)}-{_maneuver(tracks, int(rows[0]), last)}-{lower:g}"

@@ -37,10 +37,10 @@ class Band:
 def sanity_bands(campaigns: Sequence[StoredCampaign]) -> list[Band]:
     """Check the bands on campaigns of ``no_attack``, ``random_actions``, ``random_search`` and ``policy``."""
     failures, headline = measured(campaigns, "violation_rate"), measured(campaigns, HEADLINE)
-    infeasible = measured(campaigns, "infeasible_share")
+    infeasible, others = measured(campaigns, "infeasible_share"), measured(campaigns, "grade_d_rate")
     bands: list[Band] = []
     for ego in failures:
-        bands += _bands(ego, failures[ego], headline[ego], infeasible[ego])
+        bands += _bands(ego, failures[ego], headline[ego], infeasible[ego], others[ego])
     return bands
 
 
@@ -49,6 +49,7 @@ def _bands(
     failures: Mapping[str, Sequence[float]],
     headline: Mapping[str, Sequence[float]],
     infeasible: Mapping[str, Sequence[float]],
+    others: Mapping[str, Sequence[float]],
 ) -> list[Band]:
     found: list[Band] = []
     if "no_attack" in failures:
@@ -66,9 +67,9 @@ def _bands(
         found.append(Band(ego=ego, claim=claim, value=value, bound=bound, holds=holds, seeds=seeds))
     if "policy" in failures:
         runs, count = failures["policy"], len(failures["policy"])
-        share = sum(headline["policy"]) / sum(runs) if sum(runs) > 0 else math.nan
-        claim = "trained: at least 80 % of failures avoidable and at fault"
-        found.append(Band(ego=ego, claim=claim, value=share, bound=0.8, holds=share >= 0.8, seeds=count))
+        share = sum(others["policy"]) / sum(runs) if sum(runs) > 0 else math.nan
+        claim = "trained: at most 20 % of failures not the ego's (grade D)"
+        found.append(Band(ego=ego, claim=claim, value=share, bound=0.2, holds=share <= 0.2, seeds=count))
         steps = _mean(infeasible["policy"])
         claim = "trained: below 1 % infeasible steps"
         found.append(Band(ego=ego, claim=claim, value=steps, bound=0.01, holds=steps < 0.01, seeds=count))

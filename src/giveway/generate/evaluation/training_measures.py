@@ -30,9 +30,9 @@ def policy_evaluation(
 
     def evaluate(policy: Policy) -> Mapping[str, float]:
         found = measure_campaign(random_tests(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation")))
-        keep = ("violation_rate", "at_fault_rate", "avoidable_at_fault_rate", "near_miss_rate", "infeasible_share")
-        other = found["violation_rate"] - found["avoidable_at_fault_rate"]
-        return {**{name: found[name] for name in keep}, SCORE: found["avoidable_at_fault_rate"] - other}
+        keep = ("violation_rate", "at_fault_rate", "avoidable_rate", "near_miss_rate", "infeasible_share")
+        other = found["violation_rate"] - found["avoidable_rate"]
+        return {**{name: found[name] for name in keep}, SCORE: found["avoidable_rate"] - other}
 
     return evaluate
 

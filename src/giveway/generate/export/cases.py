@@ -4,7 +4,7 @@
 
     folder/
       cases.json       case set for ``giveway drive run --cases folder/cases.json --data folder/recordings``
-      failures.json    flags of every case: at fault, avoidable, kind, realism
+      failures.json    flags of every case: grade, violators, avoidable, kind, realism
       recordings/      what was driven, as a store of recordings; also ``giveway study create
       folder/recordings``
 """
@@ -109,7 +109,7 @@ def case_of(failure: Failure) -> Case:
 
 def scene_of(failure: Failure) -> Scene:
     """The recording of a failure; after the end of the episode everybody brakes to a stop on the line it was on."""
-    rated = failure.result.culprit or next((str(i) for i in failure.tracks.ids if str(i) != EGO), EGO)
+    rated = failure.result.other or next((str(i) for i in failure.tracks.ids if str(i) != EGO), EGO)
     return Scene(
         tracks=rolled_out(failure.tracks),
         road=failure.road,
@@ -183,7 +183,7 @@ def flags_of(result: TestResult) -> dict[str, Any]:
     """What is stored with every failure, in JSON's types; numbers that are not finite become null."""
     plain = asdict(result)
     plain["genes"] = list(result.genes)
-    plain["counts"] = result.counts
+    plain |= {"violators": list(result.violators), "at_fault": result.at_fault, "counts": result.counts}
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in plain.items()
     }

@@ -16,16 +16,6 @@ from giveway.sim.bicycle import MotionBounds
 
 DT_S = 0.1
 
-LOOK_BACK_S = 4.0
-"""How far back the careful driver takes over."""
-
-LOOK_BACK = round(LOOK_BACK_S / DT_S)
-HISTORY = LOOK_BACK + 1
-"""States kept per car; a ring."""
-
-PAST_X, PAST_Y, PAST_HEADING, PAST_SPEED, PAST_S, PAST_D, PAST_ON = range(7)
-"""Columns of the history."""
-
 
 class Fact(IntEnum):
     """Columns of ``Judged.facts``, what an episode is reported by."""
@@ -37,8 +27,7 @@ class Fact(IntEnum):
     OFF_ROAD_STEPS = 4
     CULPABLE_STEPS = 5
     CAR_STEPS = 6
-    CULPRIT = 7
-    NEAR_MISS = 8
+    NEAR_MISS = 7
 
 
 class ObservationMode(IntEnum):
@@ -105,10 +94,7 @@ class Judged(NamedTuple):
     """What judging keeps from step to step.
 
     Attributes:
-        before: (W, n, 7) boxes before the step.
-        speed_before: (W, n) [m/s].
         last_accel: (W, n) acceleration one step before the last, for the jerk.
-        history: (W, n, 41, 7) ring of past states; entry ``tick % 41`` is the current one.
         culpable: (W, n, n) for i < j: 0 safe, 1 i caused the unsafe gap, 2 j did.
         inline: (W, n, n) for i < j: both were in line one step ago.
         still: (W,) steps that the ego has stood with a free road ahead.
@@ -116,15 +102,14 @@ class Judged(NamedTuple):
         distance: (W, k) to the ego [m].
         finding: (W,) 0, or the outcome code of what an outside planner did wrong.
         outcome: (W,) codes.
-        fault: (W,) codes.
+        grade: (W,) positions in :data:`giveway.generate.protocol.GRADES`; of a contact, settled by
+            :mod:`giveway.generate.objective.verdicts`.
         avoidable: (W,).
-        facts: (W, 9) columns of :class:`Fact`.
+        in_contact: (W,) cars touched each other in the last step; nobody has judged that yet.
+        facts: (W, 8) columns of :class:`Fact`.
     """
 
-    before: FloatArray
-    speed_before: FloatArray
     last_accel: FloatArray
-    history: FloatArray
     culpable: AnyArray
     inline: BoolArray
     still: IntArray
@@ -132,8 +117,9 @@ class Judged(NamedTuple):
     distance: FloatArray
     finding: IntArray
     outcome: IntArray
-    fault: IntArray
+    grade: IntArray
     avoidable: BoolArray
+    in_contact: BoolArray
     facts: FloatArray
 
 
@@ -163,10 +149,7 @@ def empty_judged(worlds: int, rules: Rules) -> Judged:
     """Arrays for worlds that have not begun."""
     k, n = rules.cars, 1 + rules.cars + rules.traffic
     return Judged(
-        before=np.zeros((worlds, n, 7)),
-        speed_before=np.zeros((worlds, n)),
         last_accel=np.zeros((worlds, n)),
-        history=np.zeros((worlds, n, HISTORY, 7)),
         culpable=np.zeros((worlds, n, n), dtype=np.int8),
         inline=np.zeros((worlds, n, n), dtype=np.bool_),
         still=np.zeros(worlds, dtype=np.int64),
@@ -174,8 +157,9 @@ def empty_judged(worlds: int, rules: Rules) -> Judged:
         distance=np.zeros((worlds, k)),
         finding=np.zeros(worlds, dtype=np.int64),
         outcome=np.ones(worlds, dtype=np.int64),
-        fault=np.zeros(worlds, dtype=np.int64),
+        grade=np.zeros(worlds, dtype=np.int64),
         avoidable=np.zeros(worlds, dtype=np.bool_),
+        in_contact=np.zeros(worlds, dtype=np.bool_),
         facts=np.zeros((worlds, len(Fact))),
     )
 

@@ -1,6 +1,7 @@
 """What a step was worth and whether it ended the episode; compiled.
 
-The order matters: contacts and the road first, then who caused what, then the terms of the reward.
+The order matters: contacts and the road first, then the terms of the reward. Who is responsible for a contact is
+settled afterwards, see :mod:`giveway.generate.objective.verdicts`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,9 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
+from giveway.core.log import Grade
 from giveway.generate.objective.arrays import (
     DT_S,
-    HISTORY,
-    PAST_D,
-    PAST_HEADING,
-    PAST_ON,
-    PAST_S,
-    PAST_SPEED,
-    PAST_X,
-    PAST_Y,
     Fact,
     Judged,
     Naturalness,
@@ -28,14 +22,13 @@ from giveway.generate.objective.arrays import (
     RewardMode,
     Rules,
 )
-from giveway.generate.objective.careful import could_be_avoided
-from giveway.generate.objective.contact import FRONT, blame, boxes_touch, in_one_lane, touched_side
 from giveway.generate.objective.legacy import FINISH, legacy_reward, stage_of
 from giveway.generate.objective.natural import naturalness
 from giveway.generate.objective.safety import escape_ratio, look_ahead, update_culpable
-from giveway.generate.protocol import Fault, Outcome
+from giveway.generate.protocol import GRADES, Outcome
 from giveway.roads.tables import RoadTables
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
+from giveway.sim.contacts import boxes_touch
 from giveway.sim.locate import farthest_outside
 from giveway.sim.state import State
 
@@ -47,16 +40,15 @@ COLLISION, EGO_OFF_ROAD, EGO_STANDSTILL = (
     int(Outcome.EGO_OFF_ROAD),
     int(Outcome.EGO_STANDSTILL),
 )
-EGO_PLANNER = int(Fault.EGO_PLANNER)
-FAULT_OFF_ROAD, FAULT_STANDSTILL = int(Fault.EGO_OFF_ROAD), int(Fault.EGO_STANDSTILL)
-CAR_REAR, CAR_LATERAL = int(Fault.CAR_REAR), int(Fault.CAR_LATERAL)
+AT_FAULT, NEAR = GRADES.index(Grade.A), GRADES.index(Grade.NEAR_MISS)
 LEGACY = int(RewardMode.LEGACY)
-MIN_TTC, IMPACT_SPEED, MIN_ESCAPE = int(Fact.MIN_TTC), int(Fact.IMPACT_SPEED), int(Fact.MIN_ESCAPE)
+MIN_TTC, MIN_ESCAPE, NEAR_MISS = int(Fact.MIN_TTC), int(Fact.MIN_ESCAPE), int(Fact.NEAR_MISS)
 INFEASIBLE, OFF_ROAD_STEPS = int(Fact.INFEASIBLE_STEPS), int(Fact.OFF_ROAD_STEPS)
 CULPABLE_STEPS, CAR_STEPS = int(Fact.CULPABLE_STEPS), int(Fact.CAR_STEPS)
-CULPRIT, NEAR_MISS = int(Fact.CULPRIT), int(Fact.NEAR_MISS)
 
 POTENTIAL_M = 30.0
+NEAR_MISS_SHARE = 0.5
+"""Of the terminal reward, for a near miss in an episode without a failure."""
 OFF_ROAD_M = 0.3
 """A car is off the road when a corner is farther out than this."""
 STILL_MPS = 0.2
@@ -74,74 +66,26 @@ def potential_of(distance: FloatArray, present: BoolArray) -> float:
 
 
 @njit(nogil=True)
-def _traffic_contacts(
-    w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, before: FloatArray, after: FloatArray,
-    guilty: BoolArray, touched: BoolArray,
-) -> bool:  # fmt: skip
-    """Contacts that do not involve the ego: mark who took part and who is to blame (both, if unclear)."""
+def _contacts(present: BoolArray, after: FloatArray, hits: BoolArray, touched: BoolArray) -> None:
+    """Mark the cars that touch the ego (the ego too) in ``hits``, and those that touch another car in ``touched``."""
     n = after.shape[0]
-    any_contact = False
-    for i in range(1, n):
+    for i in range(n):
         for j in range(i + 1, n):
-            if not (state.present[w, i] and state.present[w, j]) or not boxes_touch(after[i], after[j]):
-                continue
-            any_contact = True
-            touched[i] = True
-            touched[j] = True
-            lane = state.lane[w]
-            lies = in_one_lane(lane[i, 1], lane[i, 2], rules.size[i, 0], rules.size[i, 1], road.half_width)
-            side = touched_side(before[i], before[j], after[i], after[j])
-            verdict = blame(side, lies, state.car[w, j, SPEED], lane[j, 2], state.car[w, i, SPEED])
-            if verdict in (CAR_REAR, CAR_LATERAL):
-                guilty[j] = True
-            elif verdict <= EGO_PLANNER:
-                guilty[i] = True
-            else:
-                guilty[i] = True
-                guilty[j] = True
-    return any_contact
-
-
-@njit(nogil=True)
-def _ego_contact(
-    w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, before: FloatArray, after: FloatArray,
-    speed_before: FloatArray,
-) -> int:  # fmt: skip
-    """Index of a car that touches the ego, with fault and impact speed noted; -1 if none does.
-
-    If several cars touch at once, one for which the ego is to blame is named first.
-    """
-    hit = -1
-    for j in range(1, after.shape[0]):
-        if not state.present[w, j] or not boxes_touch(after[0], after[j]):
-            continue
-        lane = state.lane[w]
-        lies = in_one_lane(lane[0, 1], lane[0, 2], rules.size[0, 0], rules.size[0, 1], road.half_width)
-        side = touched_side(before[0], before[j], after[0], after[j])
-        verdict = blame(side, lies, speed_before[j], lane[j, 2], speed_before[0])
-        if hit < 0 or (verdict <= EGO_PLANNER and judged.fault[w] > EGO_PLANNER):
-            hit = j
-            judged.fault[w] = verdict
-            dvx = speed_before[0] * before[0, 2] - speed_before[j] * before[j, 2]
-            dvy = speed_before[0] * before[0, 3] - speed_before[j] * before[j, 3]
-            judged.facts[w, IMPACT_SPEED] = math.hypot(dvx, dvy)
-    return hit
+            if present[j] and (i == 0 or present[i]) and boxes_touch(after[i], after[j]):
+                if i == 0:
+                    hits[0], hits[j] = True, True
+                else:
+                    touched[i], touched[j] = True, True
 
 
 @njit(nogil=True)
 def _watch_ego(w: int, rules: Rules, state: State, judged: Judged) -> None:
-    """Time to collision, near misses, and how long the ego has been standing for no reason.
-
-    A near miss is a short time to a contact that would have been the ego's fault: with its front, by the same rules as
-    a contact that happens.
-    """
+    """Time to collision with the car ahead, near misses, and how long the ego has been standing for no reason."""
     cars = state.car[w]
-    ttc, ahead, gap, _ = look_ahead(cars, state.present[w], rules.size, 0)
+    ttc, _, gap, _ = look_ahead(cars, state.present[w], rules.size, 0)
     judged.facts[w, MIN_TTC] = min(judged.facts[w, MIN_TTC], ttc)
     if ttc < rules.weights.near_miss_ttc_s:
-        verdict = blame(FRONT, True, cars[ahead, SPEED], state.lane[w, ahead, 2], cars[0, SPEED])
-        if 0 < verdict <= EGO_PLANNER:
-            judged.facts[w, NEAR_MISS] = 1.0
+        judged.facts[w, NEAR_MISS] = 1.0
     if cars[0, SPEED] >= STILL_MPS:
         judged.still[w] = 0
         return
@@ -175,15 +119,13 @@ def _is_infeasible(w: int, i: int, rules: Rules, state: State, judged: Judged) -
 
 
 @njit(nogil=True)
-def _ends(w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, hit: int, traffic_hit: bool) -> int:
-    """Outcome after the step; notes fault and avoidability of failures."""
+def _ends(
+    w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, ego_hit: bool, traffic_hit: bool
+) -> int:
+    """Outcome after the step."""
     if judged.finding[w] != 0:
-        judged.fault[w] = EGO_PLANNER
-        judged.avoidable[w] = True
         return judged.finding[w]
-    if hit >= 0:
-        judged.facts[w, CULPRIT] = hit
-        judged.avoidable[w] = could_be_avoided(judged.history[w], state.tick[w], state.route[w, 0], road, rules.size)
+    if ego_hit:
         return COLLISION
     ego = state.car[w, 0]
     on_way = state.lane[w, 0, 0] < road.length[state.route[w, 0]] - rules.size[0, 0]
@@ -194,12 +136,8 @@ def _ends(w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, 
         )
         > OFF_ROAD_M
     ):
-        judged.fault[w] = FAULT_OFF_ROAD
-        judged.avoidable[w] = True
         return EGO_OFF_ROAD
     if judged.still[w] > rules.standstill_steps:
-        judged.fault[w] = FAULT_STANDSTILL
-        judged.avoidable[w] = True
         return EGO_STANDSTILL
     if traffic_hit:
         return TRAFFIC_COLLISION
@@ -210,17 +148,6 @@ def _ends(w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, 
     if state.tick[w] >= rules.max_steps:
         return TIME_OUT
     return RUNNING
-
-
-@njit(nogil=True)
-def remember(w: int, state: State, judged: Judged) -> None:
-    """Put the current states of a world into its history."""
-    slot = state.tick[w] % HISTORY
-    for i in range(state.car.shape[1]):
-        past, car = judged.history[w, i, slot], state.car[w, i]
-        past[PAST_X], past[PAST_Y], past[PAST_HEADING], past[PAST_SPEED] = car[X], car[Y], car[HEADING], car[SPEED]
-        past[PAST_S], past[PAST_D] = state.lane[w, i, 0], state.lane[w, i, 1]
-        past[PAST_ON] = 1.0 if state.present[w, i] else 0.0
 
 
 @njit(nogil=True)
@@ -243,20 +170,18 @@ def judge(
         rules: settings.
         prior: of natural driving.
         state: of the simulator; cars that leave the road are taken out.
-        judged: outcome, fault and facts are updated.
+        judged: outcome, grade (but of contacts) and facts are updated.
         results: rewards, terms and flags are written.
         after: (n, 7) boxes after the step.
         boxes: scratch of the escape ratio.
     """
     k = rules.cars
     n = after.shape[0]
-    cars, before, speed_before = state.car[w], judged.before[w], judged.speed_before[w]
-    guilty, touched = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
-    off_road = np.zeros(n, dtype=np.bool_)
+    cars = state.car[w]
+    hits, touched, off_road = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)
     distance_before = judged.distance[w].copy()
-    remember(w, state, judged)
-    hit = _ego_contact(w, road, rules, state, judged, before, after, speed_before)
-    traffic_hit = _traffic_contacts(w, road, rules, state, judged, before, after, guilty, touched)
+    _contacts(state.present[w], after, hits, touched)
+    traffic_hit = touched.any()
     for i in range(1, k + 1):
         if not state.present[w, i]:
             continue
@@ -280,7 +205,12 @@ def judge(
     _watch_ego(w, rules, state, judged)
     for c in range(k):
         judged.distance[w, c] = math.hypot(cars[c + 1, X] - cars[0, X], cars[c + 1, Y] - cars[0, Y])
-    outcome = _ends(w, road, rules, state, judged, hit, traffic_hit)
+    outcome = _ends(w, road, rules, state, judged, bool(hits[0]), traffic_hit)
+    judged.in_contact[w] = outcome == COLLISION or traffic_hit
+    if outcome > COLLISION:
+        judged.grade[w], judged.avoidable[w] = AT_FAULT, True
+    elif outcome != RUNNING and outcome != COLLISION and judged.facts[w, NEAR_MISS] > 0.0:
+        judged.grade[w] = NEAR
     results.escape[w] = escape_ratio(
         road, state.route[w, 0], state.row[w, 0], state.lane[w, 0, 0], state.lane[w, 0, 1], cars,
         state.present[w], rules.size, boxes,
@@ -291,9 +221,9 @@ def judge(
         culpable[c] = results.active[w, c] and _is_culpable(judged.culpable[w], c + 1)
         judged.facts[w, CULPABLE_STEPS] += culpable[c]
     if rules.reward == LEGACY:
-        outcome = _legacy_terms(w, rules, state, judged, results, outcome, touched, off_road, hit, distance_before)
+        outcome = _legacy_terms(w, rules, state, judged, results, outcome, hits, touched, off_road, distance_before)
     else:
-        _full_terms(w, road, rules, prior, state, judged, results, outcome, touched, guilty, off_road, hit, culpable)
+        _full_terms(w, road, rules, prior, state, judged, results, outcome, touched, off_road, culpable)
     for i in range(1, k + 1):
         if off_road[i]:
             state.present[w, i] = False
@@ -313,8 +243,8 @@ def judge(
 
 @njit(nogil=True)
 def _legacy_terms(
-    w: int, rules: Rules, state: State, judged: Judged, results: Results, outcome: int, touched: BoolArray,
-    off_road: BoolArray, hit: int, distance_before: FloatArray,
+    w: int, rules: Rules, state: State, judged: Judged, results: Results, outcome: int, hits: BoolArray,
+    touched: BoolArray, off_road: BoolArray, distance_before: FloatArray,
 ) -> int:  # fmt: skip
     """Rewards of the artefact; returns the outcome, which a finished encirclement makes CAPTURED."""
     k = rules.cars
@@ -335,7 +265,7 @@ def _legacy_terms(
     stage, shared = stage_of(cars, ego, distance, earlier, rules.legacy, np.empty(count, dtype=np.int64))
     for at in range(count):
         c = here[at]
-        crashed = bool(touched[c + 1]) or hit == c + 1
+        crashed = bool(touched[c + 1]) or bool(hits[c + 1])
         results.rewards[w, c] = legacy_reward(
             stage, shared, distance[at], earlier[at], crashed, bool(off_road[c + 1]), rules.legacy
         )
@@ -345,7 +275,7 @@ def _legacy_terms(
 @njit(nogil=True)
 def _full_terms(
     w: int, road: RoadTables, rules: Rules, prior: Naturalness, state: State, judged: Judged, results: Results,
-    outcome: int, touched: BoolArray, guilty: BoolArray, off_road: BoolArray, hit: int, culpable: BoolArray,
+    outcome: int, touched: BoolArray, off_road: BoolArray, culpable: BoolArray,
 ) -> None:  # fmt: skip
     """Terms of the full reward and their weighted sum."""
     k, p = rules.cars, rules.weights
@@ -356,13 +286,9 @@ def _full_terms(
     judged.potential[w] = potential
     ratio = results.escape[w]
     closed = 1.0 - ratio if ratio >= p.min_escape else 0.0
-    fault = judged.fault[w]
-    failed = outcome >= COLLISION
     team = 0.0
-    if failed and fault <= EGO_PLANNER and fault > 0 and judged.avoidable[w]:
-        team = 1.0
-    elif not failed and outcome != RUNNING and judged.facts[w, NEAR_MISS] > 0.0:
-        team = 0.5
+    if not judged.in_contact[w]:  # what a contact is worth is settled with the verdict
+        team = 1.0 if outcome >= COLLISION else (NEAR_MISS_SHARE if judged.grade[w] == NEAR else 0.0)
     for c in range(k):
         i = c + 1
         if not results.active[w, c]:
@@ -378,8 +304,7 @@ def _full_terms(
             terms[3] = -1.0
         if touched[i]:
             terms[4] = -1.0
-        own = off_road[i] or guilty[i] or (hit == i and (fault in (CAR_REAR, CAR_LATERAL)))
-        terms[5] = -1.0 if own else team
+        terms[5] = -1.0 if off_road[i] else team
         results.rewards[w, c] = (
             p.potential * terms[0]
             + p.escape * terms[1]

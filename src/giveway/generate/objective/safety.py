@@ -6,11 +6,12 @@ import math
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.kernels import njit
-from giveway.generate.objective.contact import boxes_touch
 from giveway.roads.tables import RoadTables
 from giveway.sim.bicycle import HEADING, SPEED, X, Y
+from giveway.sim.contacts import boxes_touch
+from giveway.sim.rss import Law, d_lon
 
-RESPONSE_S, RESPONSE_ACCEL_MPS2, MIN_BRAKE_MPS2, MAX_BRAKE_MPS2 = 0.5, 3.0, 4.0, 8.0
+LAW = Law()
 
 FAN_MPS2 = (-6.0, -3.0, 0.0, 1.5, 3.0)
 FAN_S = 3.0
@@ -18,23 +19,6 @@ FAN_CHECKS = 12
 
 IN_LINE_RAD = 0.8
 """Cars that head apart by more than this are not one behind the other."""
-
-
-@njit(nogil=True)
-def safe_gap(rear_speed: float, front_speed: float) -> float:
-    """Longitudinal safe distance of responsibility-sensitive safety [m].
-
-        d = [v_r rho + a rho^2 / 2 + (v_r + a rho)^2 / (2 b_min) - v_f^2 / (2 b_max)]_+
-
-    with rho 0.5 s, a 3, b_min 4, b_max 8 m/s^2.
-
-    Reference:
-        Shalev-Shwartz, Shammah, Shashua (2017), On a formal model of safe and scalable self-driving cars, lemma 2.
-    """
-    late = rear_speed + RESPONSE_ACCEL_MPS2 * RESPONSE_S
-    d = rear_speed * RESPONSE_S + 0.5 * RESPONSE_ACCEL_MPS2 * RESPONSE_S * RESPONSE_S
-    d += late * late / (2.0 * MIN_BRAKE_MPS2) - front_speed * front_speed / (2.0 * MAX_BRAKE_MPS2)
-    return max(d, 0.0)
 
 
 @njit(nogil=True)
@@ -84,7 +68,7 @@ def update_culpable(
             lined, gap, _ = in_line(state[i], state[j], size[i], size[j])
             i_rear = gap > 0.0
             rear, front = (i, j) if i_rear else (j, i)
-            unsafe = lined and abs(gap) < safe_gap(state[rear, SPEED], state[front, SPEED])
+            unsafe = lined and abs(gap) < d_lon(state[rear, SPEED], state[front, SPEED], LAW)
             if not unsafe:
                 culpable[i, j] = 0
             elif culpable[i, j] == 0:

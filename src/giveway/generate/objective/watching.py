@@ -9,26 +9,20 @@ import numpy as np
 from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray
 from giveway.core.kernels import njit
-from giveway.generate.objective import careful, contact, judging, legacy, natural, observing, safety
+from giveway.generate.objective import judging, legacy, natural, observing, safety
 from giveway.generate.objective.arrays import Fact, Judged, Naturalness, Results, Rules
-from giveway.generate.objective.contact import fill_box
-from giveway.generate.objective.judging import judge, potential_of, remember
+from giveway.generate.objective.judging import judge, potential_of
 from giveway.generate.objective.observing import observe
 from giveway.generate.objective.safety import FAN_CHECKS, update_culpable
 from giveway.generate.protocol import Outcome
-from giveway.sim import bicycle, locate
-from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
+from giveway.sim import bicycle, contacts, locate, rss
+from giveway.sim.bicycle import ACCEL, HEADING, X, Y
 from giveway.sim.compiling import compiled
-from giveway.sim.contacts import SHRINK_M
+from giveway.sim.contacts import fill_box
 from giveway.sim.state import State, Static
 
 RUNNING = int(Outcome.RUNNING)
-MIN_TTC, IMPACT_SPEED, MIN_ESCAPE, CULPRIT = (
-    int(Fact.MIN_TTC),
-    int(Fact.IMPACT_SPEED),
-    int(Fact.MIN_ESCAPE),
-    int(Fact.CULPRIT),
-)
+MIN_TTC, IMPACT_SPEED, MIN_ESCAPE = int(Fact.MIN_TTC), int(Fact.IMPACT_SPEED), int(Fact.MIN_ESCAPE)
 
 
 @njit(cache=True, nogil=True)
@@ -44,22 +38,21 @@ def _begin_world(w: int, rules: Rules, state: State, judged: Judged) -> None:
     judged.still[w] = 0
     judged.finding[w] = 0
     judged.outcome[w] = RUNNING
-    judged.fault[w] = 0
+    judged.grade[w] = 0
     judged.avoidable[w] = False
+    judged.in_contact[w] = False
     judged.facts[w, :] = 0.0
     judged.facts[w, MIN_TTC] = math.inf
     judged.facts[w, IMPACT_SPEED] = math.nan
     judged.facts[w, MIN_ESCAPE] = 1.0
-    judged.facts[w, CULPRIT] = -1.0
     judged.potential[w] = potential_of(judged.distance[w], state.present[w])
     update_culpable(state.car[w], state.lane[w], state.present[w], rules.size, judged.culpable[w], judged.inline[w])
     for i in range(n):
         for j in range(n):
             judged.culpable[w, i, j] = 0
-    remember(w, state, judged)
 
 
-@compiled(_box_kernels, locate, safety, judging, observing)
+@compiled(_box_kernels, contacts, locate, rss, safety, judging, observing)
 def begin_judging(
     static: Static, rules: Rules, state: State, judged: Judged, results: Results, worlds: BoolArray
 ) -> None:
@@ -72,7 +65,7 @@ def begin_judging(
             observe(w, static.road, rules, state, state.present[w], results.observations[w])
 
 
-@compiled(_box_kernels, contact)
+@compiled()
 def look_before(rules: Rules, state: State, judged: Judged, results: Results, first: int, last: int) -> None:
     """Keep what judging compares the step with; worlds that are over give no reward."""
     n = state.car.shape[1]
@@ -83,21 +76,12 @@ def look_before(rules: Rules, state: State, judged: Judged, results: Results, fi
             results.active[w, c] = judged.outcome[w] == RUNNING and state.present[w, c + 1]
         if judged.outcome[w] != RUNNING:
             continue
+        judged.in_contact[w] = False
         for i in range(n):
-            car = state.car[w, i]
-            fill_box(
-                car[X],
-                car[Y],
-                car[HEADING],
-                rules.size[i, 0] - SHRINK_M,
-                rules.size[i, 1] - SHRINK_M,
-                judged.before[w, i],
-            )
-            judged.speed_before[w, i] = car[SPEED]
-            judged.last_accel[w, i] = car[ACCEL]
+            judged.last_accel[w, i] = state.car[w, i, ACCEL]
 
 
-@compiled(_box_kernels, bicycle, locate, contact, careful, safety, natural, legacy, judging, observing)
+@compiled(_box_kernels, bicycle, contacts, locate, rss, safety, natural, legacy, judging, observing)
 def judge_step(
     static: Static,
     rules: Rules,
@@ -116,8 +100,8 @@ def judge_step(
         if judged.outcome[w] != RUNNING:
             continue
         for i in range(n):
-            car, length, width = state.car[w, i], rules.size[i, 0] - SHRINK_M, rules.size[i, 1] - SHRINK_M
-            fill_box(car[X], car[Y], car[HEADING], length, width, after[i])
+            car = state.car[w, i]
+            fill_box(car[X], car[Y], car[HEADING], rules.size[i, 0], rules.size[i, 1], after[i])
         judge(w, static.road, rules, prior, state, judged, results, after, boxes)
         observe(w, static.road, rules, state, state.present[w], results.observations[w])
         if judged.outcome[w] != RUNNING:
