@@ -17,6 +17,7 @@ from giveway.drive.realism_rollouts import crowd, judge_ego, judge_traffic
 from giveway.drive.realism_section import difference_of, rows_of
 from giveway.metrics.realism import FEATURES, PATH_FIXED
 from giveway.roads.routes import path_through
+from giveway.sim import area_tables
 from giveway.sim.case_sets import CaseSet
 from giveway.sim.drivers.base import Driver
 from giveway.sim.prepare import prepare
@@ -31,7 +32,7 @@ def cases():
     """Two bundled cases in which everybody but the ego is driven."""
     found, source = bundled_set()
     chosen = [case for case in found if case.id in NAMES]
-    return [prepare(crowd(case, source.scene_of(case)), source.scene_of(case)) for case in chosen]
+    return [prepare(crowd(case, source.scene_of(case)), source.scene_of(case), reacts=True) for case in chosen]
 
 
 def score(judged, roll_outs=32):
@@ -94,6 +95,15 @@ def test_the_ego_is_judged_alone_and_never_among_the_traffic(cases):
         name = str(prepared.ids[prepared.ego])
         assert name not in traffic.cars
         assert set(ego.cars) == {name}
+
+
+def test_a_car_that_hardly_appears_in_a_roll_out_is_left_out(cases):
+    late = cases[0].spawn_tick.copy()
+    rows = [i for i, role in enumerate(cases[0].role) if role is Role.IDM]
+    late[rows[0]] = cases[0].case.num_ticks - 5
+    judged = judge_traffic([replace(cases[0], spawn_tick=late)], "idm", roll_outs=2)[0]
+    assert judged.left_out == (str(cases[0].ids[rows[0]]),)
+    assert not set(judged.left_out) & set(judged.cars)
 
 
 def test_random_drivers_differ_between_roll_outs_but_not_between_batches(cases, drivers):
@@ -192,3 +202,20 @@ def test_a_case_that_was_judged_in_an_older_way_counts_once(tmp_path, monkeypatc
     assert again.runs[-1]["counts"]["done"] == 1
     (row,) = rows_of(again.frame())
     assert row.case == ["merge-00"]
+    newest = {key for plan in again.store.plans() for key in plan.keys if plan.name == again.runs[-1]["plan"]}
+    assert set(again.frame()["key"]) == newest
+
+
+def test_areas_of_a_case_are_found_once_and_again_for_other_sizes(cases, monkeypatch):
+    calls = []
+    found = area_tables._shared_areas
+    monkeypatch.setattr(area_tables, "_kept", type(area_tables._kept)())
+    monkeypatch.setattr(area_tables, "_shared_areas", lambda *args: calls.append(args) or found(*args))
+    case = cases[0]
+    asked = case.paths, case.size, case.ids, np.zeros(len(case.ids), dtype=np.bool_)
+    first = area_tables.shared_areas(*asked)
+    assert area_tables.shared_areas(*asked) is first
+    assert len(calls) == 1
+    wider = area_tables.shared_areas(case.paths, case.size + 0.5, *asked[2:])
+    assert len(calls) == 2
+    assert not np.array_equal(wider.span, first.span)

@@ -59,7 +59,7 @@ LIKELIHOOD = "likelihood_"
 TRAFFIC, EGO = "traffic", "ego"
 """Who is judged."""
 ROLL_OUTS = 32
-DRIVERS_JUDGED = ("replay", "idm", "idm_spread", "idm_paper", "planner", "constant_speed")
+DRIVERS_JUDGED = ("replay", "cognitive", "idm", "idm_spread", "idm_paper", "planner", "constant_speed")
 
 
 class RealismSpec(BaseModel):
@@ -152,7 +152,7 @@ class RealismExperiment:
         found: dict[str, Judged] = {}
         if recorded:
             judged = judge(
-                [prepare(cases[cell.key], source.scene_of(cases[cell.key])) for cell in recorded],
+                [prepare(cases[cell.key], source.scene_of(cases[cell.key]), reacts=True) for cell in recorded],
                 first.params["driver"],
                 roll_outs=int(first.params["roll_outs"]),
                 seed=int(first.params["seed"]),

@@ -22,10 +22,11 @@ from giveway.metrics.realism import FEATURES, PATH_FIXED, Feature, car_likelihoo
 from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.roads.queries import PreparedMap, prepare
 from giveway.sim.drivers import DRIVERS
+from giveway.sim.drivers.cognitive import Cognitive
 from giveway.sim.prepare import PreparedCase, with_drivers, with_traffic
-from giveway.sim.recording import tracks_in
+from giveway.sim.recording import driven_tracks, recorded_tracks
 from giveway.sim.simulation import Simulation
-from giveway.sim.state import PAST, Decision, DriverCode
+from giveway.sim.state import Decision, DriverCode
 
 MIN_INSTANTS = 11
 """A car is judged that is present for at least 1 s, in the recording and in every roll-out."""
@@ -37,28 +38,33 @@ Features = Mapping[str, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class TrafficChoice:
     """What a row of the table stands for.
 
     Attributes:
         driver: registered driver of the cars.
         idm: constants of car-following cars.
         spread: people differ: T is drawn per roll-out, v_0 per car and roll-out.
+        reacts: IDM cars give way, and replay cars that a driven car disturbs are handed over to it.
     """
 
     driver: str
     idm: IdmParameters = CLEAN
     spread: bool = False
+    reacts: bool = True
 
 
-VARIANTS = {"idm_paper": Traffic(driver="idm", idm=PAPER), "idm_spread": Traffic(driver="idm", spread=True)}
+VARIANTS = {
+    "idm_paper": TrafficChoice(driver="idm", idm=PAPER, reacts=False),
+    "idm_spread": TrafficChoice(driver="idm", spread=True),
+}
 """Rows that are a driver with other constants."""
 
 HEADWAY_SPREAD, SPEED_SPREAD = 0.3, 0.15
 """Standard deviations of log T and log v_0 where they are drawn; the second is our choice."""
 
 
-def traffic_called(name: str) -> Traffic:
+def traffic_called(name: str) -> TrafficChoice:
     """The row of a name: a variant, or a registered driver.
 
     Raises:
@@ -67,7 +73,7 @@ def traffic_called(name: str) -> Traffic:
     if name in VARIANTS:
         return VARIANTS[name]
     DRIVERS.get(name)
-    return Traffic(driver=name)
+    return TrafficChoice(driver=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +123,7 @@ def judge_traffic(
     """Let one driver move all cars of the cast but the ego, which is replayed, and judge them.
 
     Args:
-        cases: prepared.
+        cases: prepared as traffic that reacts.
         name: see :func:`traffic_called`.
         roll_outs: per case; a driver of the compiled step draws nothing, so it is run once and repeated.
         seed: root of all random streams.
@@ -125,16 +131,20 @@ def judge_traffic(
     """
     traffic = traffic_called(name)
     driven = [with_drivers(with_traffic(case, traffic.driver), DriverCode.REPLAY) for case in cases]
+    worlds = driven if traffic.reacts else [replace(case, replay_paths=()) for case in driven]
     rows = [[i for i, role in enumerate(case.role) if role in (Role.REACTIVE, Role.IDM)] for case in cases]
     draws = traffic.spread or any(any(case.driver_name) for case in driven)
 
+    # Nobody reads what minds thought in 32 roll-outs; taking notes would be most of the work.
+    quiet = {"cognitive": Cognitive(keeps_thoughts=False)} if traffic.driver == "cognitive" else {}
+
     def made(number: int) -> Simulation:
-        idm, worlds = traffic.idm, driven
-        if traffic.spread:
-            scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
-            idm = idm._replace(headway_s=idm.headway_s * float(scale))
-            worlds = [_with_own_speeds(case, seed, number) for case in driven]
-        return Simulation(worlds, seed=seed, roll_out=number, idm=idm, threads=threads)
+        if not traffic.spread:
+            return Simulation(worlds, seed=seed, roll_out=number, idm=traffic.idm, threads=threads, drivers=quiet)
+        scale = elementary.exp(HEADWAY_SPREAD * stream(seed, "rollout", number, "headway").normal())
+        idm = traffic.idm._replace(headway_s=traffic.idm.headway_s * float(scale))
+        drawn = [_with_own_speeds(case, seed, number) for case in worlds]
+        return Simulation(drawn, seed=seed, roll_out=number, idm=idm, threads=threads)
 
     return _judge(driven, rows, made, roll_outs, repeat=not draws)
 
@@ -151,7 +161,7 @@ def judge_ego(
     """Let a planner drive the ego among replayed cars, and judge the ego: how human is the planner?
 
     Args:
-        cases: prepared.
+        cases: prepared as traffic that reacts.
         name: of a planner.
         roll_outs: per case, each with a seed of its own; a compiled planner is run once and repeated.
         seed: root of all random streams.
@@ -204,17 +214,17 @@ class _Reference:
 
     @staticmethod
     def of(case: PreparedCase, cars: Sequence[int]) -> _Reference:
-        shown = slice(PAST, PAST + case.case.num_ticks + 1)
-        recorded = tracks_in(case, case.rec[:, shown], case.rec_on[:, shown], case.recorded_size)
-        made = _Reference(case=case, cars=cars, recorded=recorded, areas=PassedAreas(case.paths, recorded))
+        recorded = recorded_tracks(case)
+        walks = np.isin(case.kind, VULNERABLE)
+        known = zip(case.paths, case.replay_paths, walks, strict=True)
+        paths = [None if on_foot else own or other for own, other, on_foot in known]
+        made = _Reference(case=case, cars=cars, recorded=recorded, areas=PassedAreas(paths, recorded))
         made.human = made.measured(recorded)
         return made
 
     def add(self, simulation: Simulation, c: int) -> None:
         """One more roll-out, world ``c`` of a batch."""
-        agents, state = len(self.case.ids), simulation.state
-        shown = slice(PAST, PAST + self.case.case.num_ticks + 1)
-        tracks = tracks_in(self.case, state.log[c, :agents, shown], state.on[c, :agents, shown], self.case.size)
+        tracks = driven_tracks(simulation, c)
         if not self.steers and _steering(simulation, c)[list(self.cars)].any():
             self.steers = True
             self.road = None if self.case.road is None else prepare(self.case.road)

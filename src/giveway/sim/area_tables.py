@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.lanes import LaneMap
 from giveway.roads.conflicts import Area, areas_between
 from giveway.roads.priority import RoadRules
 from giveway.roads.routes import CarPath
@@ -42,6 +45,13 @@ class Shared:
     order: IntArray
 
 
+KEPT_CASES = 512
+"""Cases whose areas are kept: roll-outs of the same cases need not find them again."""
+
+_kept: OrderedDict[str, tuple[LaneMap | None, Shared]] = OrderedDict()
+"""Digest of what areas depend on to the map, held so that its identity stays its own, and the areas."""
+
+
 def shared_areas(
     paths: Sequence[CarPath | None],
     size: FloatArray,
@@ -58,6 +68,23 @@ def shared_areas(
         walks: (A,) pedestrians and cyclists: they yield to nobody and cars yield to them always.
         rules: of the map, or None.
     """
+    road = None if rules is None else rules.road.road
+    digest = hashlib.sha256(f"{id(road)} {names.tolist()}".encode())
+    for path in paths:
+        digest.update(b"-" if path is None else path.x.tobytes() + path.y.tobytes() + path.heading.tobytes())
+    digest.update(size.tobytes() + walks.tobytes())
+    key = digest.hexdigest()
+    known = _kept.get(key)
+    if known is None:
+        known = _kept[key] = road, _shared_areas(paths, size, names, walks, rules)
+        while len(_kept) > KEPT_CASES:
+            _kept.popitem(last=False)
+    return known[1]
+
+
+def _shared_areas(
+    paths: Sequence[CarPath | None], size: FloatArray, names: StrArray, walks: BoolArray, rules: RoadRules | None
+) -> Shared:
     with_route = [i for i, path in enumerate(paths) if path is not None]
     routes = [path for path in paths if path is not None]
     rows: list[tuple[int, Area, int]] = []

@@ -111,7 +111,13 @@ def driven_tracks(simulation: Simulation, c: int) -> Tracks:
     """What has happened in one world of a batch so far."""
     prepared, state = simulation.cases[c], simulation.state
     agents, shown = len(prepared.ids), slice(PAST, PAST + prepared.case.num_ticks + 1)
-    return tracks_in(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+    return _tracks(prepared, state.log[c, :agents, shown], state.on[c, :agents, shown], prepared.size)
+
+
+def recorded_tracks(prepared: PreparedCase) -> Tracks:
+    """What was recorded during a case, same rows."""
+    shown = slice(PAST, PAST + prepared.case.num_ticks + 1)
+    return _tracks(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
 
 
 def drive_log(
@@ -120,9 +126,7 @@ def drive_log(
     """The log of one world of a batch."""
     prepared = simulation.cases[c]
     case, ticks = prepared.case, prepared.case.num_ticks
-    shown = slice(PAST, PAST + ticks + 1)
-    tracks = driven_tracks(simulation, c)
-    recorded = tracks_in(prepared, prepared.rec[:, shown], prepared.rec_on[:, shown], prepared.recorded_size)
+    tracks, recorded = driven_tracks(simulation, c), recorded_tracks(prepared)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
     events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]
@@ -172,8 +176,7 @@ def _driven_origins(prepared: PreparedCase, planner: str) -> tuple[RowOrigin, ..
     )
 
 
-def tracks_in(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
-    """Tracks of a case from states (A, T, 5) and presence (A, T); headings that the source lacks stay unknown."""
+def _tracks(prepared: PreparedCase, states: FloatArray, on: BoolArray, size: FloatArray) -> Tracks:
     states = np.where(on[..., None], states, np.nan)
     heading = np.where(prepared.heading_known[:, None], states[..., 4], np.nan)
     return Tracks(
