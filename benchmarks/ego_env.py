@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--envs", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--action", default="accel", choices=["accel", "plan", "profile"])
-    parser.add_argument("--traffic", default=None)
+    parser.add_argument("--traffic", default="paper", choices=["clean", "paper"])
     options = parser.parse_args()
     cases = cases_for_ego(traffic=options.traffic)
     rng = np.random.default_rng(0)

@@ -140,3 +140,46 @@ def test_a_newer_format_is_refused_in_words(page, tmp_path):
     file.write_text(replay_page(document), encoding="utf-8")
     page.goto(file.as_uri())
     assert "newer than this player" in page.get_by_role("alert").inner_text()
+
+
+@pytest.fixture
+def thinking(page, tmp_path):
+    """Car b thinks about a at every second frame."""
+    thought = {
+        "agent": "b",
+        "partner": "a",
+        "area": [0.0, 1.0, 0.0, -1.0],
+        "ghost": [3.0, 0.0, 1.0, 0.0, 5.0, 0.0],
+        "actions": [-1.0, 0.0, 1.0],
+        "p": [0.9, 0.5, 0.2],
+        "advantage": [0.02, 0.0, -0.01],
+        "threshold": 0.01,
+        "action": -1.0,
+        "sentence": "b expects a to go first (0.50); slows, \N{MINUS SIGN}1.0 m/s²",
+    }
+    document = {
+        **replay_document(two_cars(), ego="a"),
+        "minds": [{**thought, "frame": frame} for frame in range(0, 12, 2)],
+    }
+    file = tmp_path / "minds.html"
+    file.write_text(replay_page(document), encoding="utf-8")
+    page.goto(file.as_uri())
+    return page
+
+
+def test_a_mind_is_shown_when_its_car_is_selected(thinking):
+    panel = thinking.locator(".gw-mind")
+    assert "click a car with a mind: b" in panel.inner_text()
+    thinking.locator("canvas").focus()
+    thinking.keyboard.press("m")
+    assert "b expects a to go first" in panel.inner_text()
+    assert panel.locator("rect").count() == 3
+    assert panel.locator("circle.gw-chosen").count() == 1
+    thinking.locator("input[type=range]").fill("15")
+    assert "b thinks about nobody now" in panel.inner_text()
+    assert panel.locator("svg").count() == 0
+    assert thinking.problems == []
+
+
+def test_a_replay_without_minds_has_no_panel(replay):
+    assert replay.locator(".gw-mind").count() == 0

@@ -20,12 +20,18 @@ from giveway.sim.views.ego import EgoEnv, EgoVectorEnv, plan_of
 from giveway.testing.drive_scenes import DrivenCar, crossing_case, crossing_scene, scene_of
 
 SOURCE = GivenScenes({"crossing": crossing_scene()})
-CASES = [crossing_case(case_id=f"case-{k}", seconds=2.0 + 0.5 * k) for k in range(3)]
+ROLES = (Role.REACTIVE, Role.IDM, Role.REPLAY)
+CASES = [crossing_case(case_id=f"case-{k}", seconds=3.0 + 0.5 * k, other=ROLES[k]) for k in range(3)]
+
+
+@pytest.fixture(scope="module", params=["paper", "clean"])
+def traffic(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def cases():
-    return prepared_for_ego(CASES, SOURCE)
+def cases(traffic):
+    return prepared_for_ego(CASES, SOURCE, traffic=traffic)
 
 
 def actions_of(kind, rng, count):
@@ -46,7 +52,7 @@ def test_gymnasium_finds_nothing_to_complain_about(cases, kind):
 
 
 @pytest.mark.parametrize("kind", ["accel", "plan", "profile"])
-def test_an_episode_is_the_drive_of_a_planner_that_decides_the_same(cases, kind):
+def test_an_episode_is_the_drive_of_a_planner_that_decides_the_same(cases, traffic, kind):
     env = EgoEnv(cases, action=kind, bounded=kind == "accel")
     chosen = actions_of(kind, np.random.default_rng(3), 100)
     _, info = env.reset(seed=1, options={"case": "case-1"})
@@ -60,7 +66,7 @@ def test_an_episode_is_the_drive_of_a_planner_that_decides_the_same(cases, kind)
         def plan(self, situation):
             return plan_of(kind, chosen[situation.tick], situation, bounded=kind == "accel")
 
-    (drive,) = drive_cases([CASES[1]], SOURCE, predictor=None, planner=Same())
+    (drive,) = drive_cases([CASES[1]], SOURCE, predictor=None, planner=Same(), traffic=traffic)
     np.testing.assert_array_equal(env.log().tracks.xy, drive.log.tracks.xy)
     np.testing.assert_array_equal(env.log().plans, drive.log.plans)
     np.testing.assert_array_equal(env.log().ego_s, drive.log.ego_s)
@@ -94,7 +100,7 @@ def test_many_egos_in_one_batch_drive_as_each_would_alone(cases):
     assert len(set(infos["case"])) > 1
     for w in range(4):
         np.testing.assert_array_equal(seen["others"][w], started[w][0]["others"])
-    for _ in range(60):
+    for _ in range(90):
         actions = rng.uniform(-4.0, 3.0, (4, 1)).astype(np.float32)
         seen, rewards, terminated, truncated, infos = envs.step(actions)
         for w, env in enumerate(alone):
@@ -110,6 +116,21 @@ def test_many_egos_in_one_batch_drive_as_each_would_alone(cases):
             assert reward == rewards[w] and info["case"] == infos["case"][w]
             for name, part in one.items():
                 np.testing.assert_array_equal(part, seen[name][w])
+
+
+def test_minds_beside_an_acting_ego_do_not_depend_on_the_batch():
+    minds = prepared_for_ego(CASES, SOURCE, driver="cognitive")
+    envs, alone, as_said = EgoVectorEnv(minds, 3), EgoEnv(minds), EgoEnv(prepared_for_ego(CASES, SOURCE))
+    envs.reset(options={"case": "case-1"})
+    for env in (alone, as_said):
+        env.reset(options={"case": "case-1"})
+    for _ in range(20):
+        seen, *_ = envs.step(np.full((3, 1), 0.5, dtype=np.float32))
+        one, *_ = alone.step(np.full(1, 0.5, dtype=np.float32))
+        other, *_ = as_said.step(np.full(1, 0.5, dtype=np.float32))
+        for w in range(3):
+            np.testing.assert_array_equal(seen["others"][w], one["others"])
+    assert not np.array_equal(one["others"], other["others"])
 
 
 def test_rewards_add_up_to_progress_and_a_contact_at_fault_costs_twenty():
@@ -147,7 +168,7 @@ def test_it_is_registered_and_refuses_what_it_does_not_know(cases):
     with pytest.raises(UnknownNameError, match="accel"):
         EgoEnv(cases, action="wish")
     with pytest.raises(UnknownNameError):
-        prepared_for_ego(CASES, SOURCE, traffic="nobody")
+        prepared_for_ego(CASES, SOURCE, driver="nobody")
     env = EgoEnv(cases)
     env.reset(seed=0)
     with pytest.raises(UsageError, match="finite"):

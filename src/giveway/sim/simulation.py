@@ -39,7 +39,7 @@ from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
 from giveway.sim.situations import Names, situation_of
-from giveway.sim.slots import copied_worlds, load_world
+from giveway.sim.slots import copied_traffic_worlds, copied_worlds, load_traffic, load_world
 from giveway.sim.state import (
     PAST,
     DriverCode,
@@ -50,7 +50,7 @@ from giveway.sim.state import (
     no_forecast,
 )
 from giveway.sim.step import advance, begin
-from giveway.sim.traffic import no_traffic, react
+from giveway.sim.traffic import react
 
 ORIGIN_M = np.array([1000.0, 1000.0])
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
@@ -91,12 +91,13 @@ class Simulation:
         self.cases = list(cases)
         self.choices = tuple(choices or cases)
         self.seed = seed
-        self.idm = idm or (CLEAN if any(case.reacts for case in self.cases) else PAPER)
+        self.idm = idm or (CLEAN if any(case.reacts for case in self.choices) else PAPER)
         self.profiles = profiles or ProfileParameters()
-        self._library, traffic, columns = pack(self.choices)
-        self.static = copied_worlds(self._library, self._numbers()) if choices else self._library
-        # Worlds that begin other cases have no memory of who waits for whom: their traffic does not give way.
-        self.traffic = no_traffic(*self.static.driver.shape) if choices else traffic
+        self._library, self._traffic_library, columns = pack(self.choices)
+        self.static, self.traffic = self._library, self._traffic_library
+        if choices:
+            self.static = copied_worlds(self._library, self._numbers())
+            self.traffic = copied_traffic_worlds(self._traffic_library, self._numbers())
         self.state = empty_state(self.static, columns, plans=int(self._library.num_ticks.max()))
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -110,7 +111,7 @@ class Simulation:
         self._rows = np.arange(len(self.cases))
         self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
         self._waiting_at = -1
-        self._waiting = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        self._waiting: tuple[IntArray, IntArray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
         self.tick = 0
         """Ticks since the start of the batch; worlds that are over stay where they are."""
@@ -146,8 +147,10 @@ class Simulation:
         for w, number in numbers.items():
             worlds[w] = True
             load_world(self.static, self._library, w, number)
+            load_traffic(self.traffic, self._traffic_library, w, number)
             self._load_names(w, self.choices[number])
         self.state.ego_plans[worlds] = np.nan
+        self.decisions.accel[worlds], self.decisions.postponed[worlds] = np.nan, False
         begin(self.static, self.state, worlds)
         self._drivers = [
             (driver, mine, driver.reset(self.batch, mine, worlds, own)) for driver, mine, own in self._drivers
@@ -165,7 +168,8 @@ class Simulation:
         column = PAST + self.tick
         here = self.state.on[:, :, column]
         running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
-        self._waiting_at, self._waiting = self.tick, np.nonzero(self._predicted & here & running[:, None])
+        case, agent = np.nonzero(self._predicted & here & running[:, None])
+        self._waiting_at, self._waiting = self.tick, (case, agent)
         return self._waiting
 
     def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
@@ -269,6 +273,7 @@ class Simulation:
             kinds=kinds,
             paths=[case.paths for case in self.cases],
             roads=[case.road for case in self.cases],
+            traffic=self.traffic if self.traffic.reacts.any() else None,
             seed=self.seed,
             roll_out=roll_out,
             events=[[] for _ in self.cases],
@@ -291,6 +296,7 @@ class Simulation:
         batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
         self._asked = None
         batch.events[w].clear()
+        batch.thoughts[w].clear()
         for driver, mine, _ in self._drivers:
             mine[w] = False
             mine[w, :count] = [name == driver.info.name for name in prepared.driver_name]

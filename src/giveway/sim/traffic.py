@@ -109,13 +109,15 @@ def react(
         first_world: first world.
         last_world: one after the last.
     """
-    agents = static.driver.shape[1]
+    agents, road = static.driver.shape[1], static.road
+    areas, own = traffic.areas, traffic.waiting
     now = np.empty((agents, 5))
     here, shown = np.empty(agents, dtype=np.bool_), np.empty(agents, dtype=np.bool_)
+    obeys = np.empty(agents, dtype=np.bool_)
     for w in range(first_world, last_world):
         if not traffic.reacts[w] or state.tick[w] >= static.num_ticks[w]:
             continue
-        n = static.num_agents[w]
+        n, size = static.num_agents[w], static.size[w]
         for i in range(n):
             car = state.car[w, i]
             here[i] = state.present[w, i]
@@ -127,9 +129,27 @@ def react(
             now[i, 4] = math.sin(car[HEADING])
         _before_decisions(static, state, traffic, w, n, now, here)
         for i in range(n):
-            if here[i] and static.driver[w, i] == IDM:
-                seen = shown[:n] if static.ego[w] == i else here[:n]
-                decisions.accel[w, i] = _reacting_accel(static, state, traffic, w, n, i, now, seen, here, p)
+            obeys[i] = static.driver[w, i] == IDM
+        for i in range(n):
+            if not here[i] or not obeys[i]:
+                continue
+            # In line: a call that hands over all these tuples takes longer than what it does.
+            route, s = state.route[w, i], state.lane[w, i, 0]
+            first, begins, step = road.first[route], road.coarse_first[route], road.step[route]
+            path = road.path[first : first + road.num_rows[route]]
+            coarse = road.coarse[begins : begins + road.coarse_count[route]]
+            wanted = static.desired_speed[w, i]
+            if static.slows[w, i]:
+                wanted = min(wanted, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
+            seen = shown[:n] if static.ego[w] == i else here[:n]
+            gap, lead, who = lead_car(path, coarse, step, i, s, now[:n], seen, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+            behind = who >= 0 and gap < BEHIND_M and now[who, 2] < STANDING_MPS and now[i, 2] < STANDING_MPS
+            own.leader[w, i] = who if behind else -1
+            accel = idm_acceleration(now[i, 2], wanted, gap, lead, p)
+            if areas.first[w, i] < areas.first[w, i + 1]:
+                room = yield_accel(areas, own, w, i, here[:n], now[:n], size, obeys, wanted, gap, lead, p)
+                accel = min(accel, room)
+            decisions.accel[w, i] = accel
         _postpone(static, state, decisions, traffic, w, n, p)
 
 
@@ -207,35 +227,6 @@ def _plan_ahead(
         out[k, 1] = y
         out[k, 2] = math.cos(heading)
         out[k, 3] = math.sin(heading)
-
-
-@njit(cache=True, nogil=True)
-def _reacting_accel(
-    static: Static,
-    state: State,
-    traffic: Traffic,
-    w: int,
-    n: int,
-    i: int,
-    now: FloatArray,
-    seen: BoolArray,
-    here: BoolArray,
-    p: IdmParameters,
-) -> float:
-    """Acceleration of a car that follows the one ahead and gives way [m/s^2]."""
-    size, own, road, route, s = static.size[w], traffic.waiting, static.road, state.route[w, i], state.lane[w, i, 0]
-    first, begins, step = road.first[route], road.coarse_first[route], road.step[route]
-    path = road.path[first : first + road.num_rows[route]]
-    coarse = road.coarse[begins : begins + road.coarse_count[route]]
-    wanted = static.desired_speed[w, i]
-    if static.slows[w, i]:
-        wanted = min(wanted, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
-    gap, lead, who = lead_car(path, coarse, step, i, s, now[:n], seen, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
-    behind = who >= 0 and gap < BEHIND_M and now[who, 2] < STANDING_MPS and now[i, 2] < STANDING_MPS
-    own.leader[w, i] = who if behind else -1
-    follow = idm_acceleration(now[i, 2], wanted, gap, lead, p)
-    obeys = static.driver[w, :n] == IDM
-    return min(follow, yield_accel(traffic.areas, own, w, i, here[:n], now[:n], size, obeys, wanted, gap, lead, p))
 
 
 @njit(cache=True, nogil=True)

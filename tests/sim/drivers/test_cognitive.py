@@ -141,6 +141,24 @@ def test_minds_see_cars_on_replay(world):
     assert other[2] == pytest.approx(0.0, abs=1e-6)
 
 
+def test_areas_of_traffic_that_gives_way_are_those_that_minds_find_alone(world):
+    """With and without reacting traffic: the same conflicts, partner and place of the recorded car."""
+    found = []
+    for reacts in (False, True):
+        prepared = prepare(minds_case(replayed=("other", "follower")), crossing_scene(), reacts=reacts)
+        simulation = Simulation([prepared], drivers={"cognitive": Cognitive(population(world.FITTED))})
+        for _ in range(7):
+            simulation.step()
+        heads = heads_of(simulation)
+        slot = heads.cognition.attention.partner[0]
+        assert slot >= 0
+        found.append((heads.cognition.conflicts, heads.cognition.pairs.scene[slot]))
+    np.testing.assert_array_equal(found[0][0].other, found[1][0].other)
+    np.testing.assert_array_equal(found[0][0].priority, found[1][0].priority)
+    np.testing.assert_allclose(np.diff(found[0][0].span[:, :2]), np.diff(found[1][0].span[:, :2]), atol=1e-6)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-6)
+
+
 def test_a_pedestrian_may_have_a_mind(world):
     scene = crossing_scene()
     kind = scene.tracks.kind.copy()
@@ -151,7 +169,7 @@ def test_a_pedestrian_may_have_a_mind(world):
     heads = heads_of(simulation)
     mind = int(np.flatnonzero(heads.car == list(simulation.cases[0].ids).index("other"))[0])
     assert heads.cognition.minds.jerk[mind] == 0
-    assert heads.base_speed[0, heads.car[mind]] == 1.5
+    assert heads.seen.base_speed[heads.car[mind]] == 1.5
     first = heads.cognition.conflicts.first
     assert (heads.cognition.conflicts.priority[first[mind] : first[mind + 1]] == 1).all()
     assert first[mind + 1] > first[mind]

@@ -27,6 +27,7 @@ class Road:
             priority=np.full(num, -1, dtype=np.int8),
             merges=np.zeros(num, dtype=np.bool_),
             key=np.arange(num, dtype=np.uint64),
+            waived=np.zeros(num, dtype=np.bool_),
         )
         self.cognition = new_cognition(self.table, conflicts, car=[0], theta=[0], jerk=[jerk], rules=rules, seed=3)
         self.length = np.full(num + 1, 1.0 if pedestrian else 4.0)

@@ -16,6 +16,7 @@ from giveway.core.log import LogEvent, LoggedMinds
 from giveway.planning.profiles import DT_S, PLAN_STEPS
 from giveway.roads.routes import CarPath
 from giveway.sim.state import LANE_S, Decision, Decisions, DriverCode, State, Static
+from giveway.sim.traffic import Traffic
 
 NEEDS = ("route", "recording", "forecast", "actions", "map")
 """What a driver may need of the car that it moves."""
@@ -53,6 +54,7 @@ class Batch:
         kinds: (W, A) codes of AgentKind.
         paths: path of each car of each world, None without one.
         roads: (W,) lane maps, None without one; empty if nobody has any.
+        traffic: areas that routes share, where traffic gives way; None where it does not.
         seed: root of all random streams.
         roll_out: number of the roll-out of the same episodes.
         events: per world, what a log should tell; drivers append.
@@ -66,7 +68,8 @@ class Batch:
     ids: AnyArray
     kinds: AnyArray
     paths: list[Sequence[CarPath | None]]
-    roads: list[LaneMap | None] = field(default_factory=list)
+    roads: list[LaneMap | None] = field(default_factory=list["LaneMap | None"])
+    traffic: Traffic | None = None
     seed: int = 0
     roll_out: int = 0
     events: Sequence[list[LogEvent]] = ()

@@ -15,18 +15,19 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.boxes import VULNERABLE
+from giveway.core.log import LogEvent
 from giveway.predictors.commotions.agent import theta_table
 from giveway.predictors.commotions.population import DEFAULT_FILE, Population, read_population
-from giveway.roads.routes import project
-from giveway.sim.bicycle import ACCEL, SPEED
+from giveway.sim.area_tables import natural_key
+from giveway.sim.bicycle import SPEED
 from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.drivers.cognitive_attention import Snapshot
 from giveway.sim.drivers.cognitive_conflicts import WorldConflicts, conflicts_of_world, join_conflicts
-from giveway.sim.drivers.cognitive_control import DECISION_S, Ahead, Rules
+from giveway.sim.drivers.cognitive_control import Ahead, Rules
 from giveway.sim.drivers.cognitive_log import MOST_CASES, thoughts_of
 from giveway.sim.drivers.cognitive_minds import Cognition, free_road, new_cognition
-from giveway.sim.drivers.cognitive_motion import look_ahead, write_plans
-from giveway.sim.state import LANE_S, PAST, DriverCode
+from giveway.sim.drivers.cognitive_motion import look_ahead, take_snapshot, write_plans
+from giveway.sim.state import DriverCode
 
 WALKING_MPS = 1.5  # speed of the site for pedestrians
 WALKER_LENGTH_M = 1.0
@@ -43,10 +44,7 @@ class Heads:
         worlds: conflicts and paths of each world.
         ahead: the road ahead of each; changed in place.
         rec_s: (W, A, L) place of recorded positions along the recorded path [m].
-        recorded: (W, A) cars that have no path but the recorded one.
-        length: (W, A) lengths as minds take them [m].
-        jerk: (W, A) control that minds expect of everybody.
-        base_speed: (W, A) speed of the site for everybody [m/s].
+        seen: everybody, cars numbered world * A + agent; changed in place.
         speed: (M,) at the last decision [m/s].
         decided: (M,) whether there was one yet.
     """
@@ -57,10 +55,7 @@ class Heads:
     worlds: tuple[WorldConflicts, ...]
     ahead: Ahead
     rec_s: FloatArray
-    recorded: BoolArray
-    length: FloatArray
-    jerk: IntArray
-    base_speed: FloatArray
+    seen: Snapshot
     speed: FloatArray
     decided: BoolArray
 
@@ -103,14 +98,14 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
             car=world * mine.shape[1] + car,
             theta=[self._theta(batch, w, i) for w, i in zip(world.tolist(), car.tolist(), strict=True)],
             jerk=~walks[world, car],
+            order=natural_order([str(batch.ids[w, i]) for w, i in zip(world, car, strict=True)]),
             rules=self.rules,
             seed=batch.seed,
         )
         base = site_speeds(batch, walks)
-        rec_s, recorded = np.full((*mine.shape, max(batch.static.rec.shape[2], 1)), np.nan), np.zeros_like(mine)
+        rec_s = np.full((*mine.shape, max(batch.static.rec.shape[2], 1)), np.nan)
         for w, conflicts in enumerate(found):
-            rec_s[w, : len(conflicts.path), : conflicts.rec_s.shape[1]] = conflicts.rec_s
-            recorded[w, : len(conflicts.path)] = [path is None for path in batch.paths[w]]
+            rec_s[w, : len(conflicts.line), : conflicts.rec_s.shape[1]] = conflicts.rec_s
         heads = Heads(
             cognition=cognition,
             world=world,
@@ -118,10 +113,15 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
             worlds=found,
             ahead=free_road(cognition, base[world, car]),
             rec_s=rec_s,
-            recorded=recorded,
-            length=np.where(walks, WALKER_LENGTH_M, batch.static.size[..., 0]),
-            jerk=(~walks).astype(np.int64),
-            base_speed=base,
+            seen=Snapshot(
+                s=np.full(mine.size, np.nan),
+                speed=np.zeros(mine.size),
+                accel=np.zeros(mine.size),
+                length=np.where(walks, WALKER_LENGTH_M, batch.static.size[..., 0]).ravel(),
+                jerk=(~walks).astype(np.int64).ravel(),
+                base_speed=base.ravel(),
+                present=np.zeros(mine.size, dtype=np.bool_),
+            ),
             speed=np.zeros(len(world)),
             decided=np.zeros(len(world), dtype=np.bool_),
         )
@@ -136,7 +136,9 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
         active = here & (tick % 2 == 0)
         if active.any():
             look_ahead(batch.static, state, world, car, active, own.ahead, own.cognition.rules.idm)
-            own.cognition.decide(snapshot(batch, own), own.ahead, tick // 2, active, threads=self.threads)
+            take_snapshot(batch.static, state, own.rec_s, own.seen)
+            own.seen.accel[own.cognition.attention.car] = np.where(own.decided, own.cognition.control.accel, 0.0)
+            own.cognition.decide(own.seen, own.ahead, tick // 2, active, threads=self.threads)
             own.speed[active] = state.car[..., SPEED][world, car][active]
             own.decided[active] = True
             self._note(batch, own, active)
@@ -146,7 +148,13 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
         write_plans(state, batch.decisions, world, car, here, tick % 2 == 1, own.speed, accel, own.ahead.free_speed)
 
     def _note(self, batch: Batch, own: Heads, active: BoolArray) -> None:
-        """Keep what was thought."""
+        """Keep what was thought, and tell who was let go."""
+        for m in np.flatnonzero(active & own.cognition.standing.freed).tolist() if batch.events else ():
+            w, i = int(own.world[m]), int(own.car[m])
+            text = "goes first: it and those it waited for stood and waited for each other for 2 s"
+            batch.events[w].append(
+                LogEvent(tick=int(batch.state.tick[w]), kind="deadlock", car=str(batch.ids[w, i]), text=text)
+            )
         wanted = len(batch.episodes) <= MOST_CASES if self.keeps_thoughts is None else self.keeps_thoughts
         if wanted and batch.thoughts:
             for w in np.unique(own.world[active]).tolist():
@@ -154,6 +162,12 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
 
     def _theta(self, batch: Batch, w: int, i: int) -> int:
         return self.population.draw(batch.seed, batch.episodes[w], batch.roll_out, str(batch.ids[w, i]))
+
+
+def natural_order(names: list[str]) -> IntArray:
+    """(M,) places of names in their natural order: 9 before 10."""
+    place = {name: n for n, name in enumerate(sorted(set(names), key=natural_key))}
+    return np.array([place[name] for name in names], dtype=np.int64)
 
 
 def site_speeds(batch: Batch, walks: BoolArray) -> FloatArray:
@@ -164,36 +178,6 @@ def site_speeds(batch: Batch, walks: BoolArray) -> FloatArray:
     return np.where(walks, WALKING_MPS, wanted)
 
 
-def snapshot(batch: Batch, own: Heads) -> Snapshot:
-    """Everybody before the tick, cars numbered world * A + agent."""
-    state, static = batch.state, batch.static
-    rows, agents = np.ogrid[: len(state.tick), : static.driver.shape[1]]
-    replayed, column = static.driver == DriverCode.REPLAY, (PAST + state.tick)[:, None]
-    s = np.where(replayed, own.rec_s[rows, agents, np.minimum(column, own.rec_s.shape[2] - 1)], state.lane[..., LANE_S])
-    accel = np.where(replayed, _recorded_accel(state.log, column), state.car[..., ACCEL])
-    for w, i in zip(*np.nonzero(state.present & ~replayed & own.recorded), strict=True):
-        path = own.worlds[w].path[i]  # handed over: its route in the simulator may begin elsewhere
-        s[w, i] = np.nan if path is None else project(path, state.car[w, i, :2])[0]
-    accel[own.world, own.car] = np.where(own.decided, own.cognition.control.accel, 0.0)
-    return Snapshot(
-        s=s.ravel(),
-        speed=np.ascontiguousarray(state.car[..., SPEED]).ravel(),
-        accel=accel.ravel(),
-        length=own.length.ravel(),
-        jerk=own.jerk.ravel(),
-        base_speed=own.base_speed.ravel(),
-        present=(state.present & np.isfinite(s)).ravel(),
-    )
-
-
-def _recorded_accel(log: FloatArray, column: IntArray) -> FloatArray:
-    """Change of speed over the last 0.2 s (W, A) [m/s²]; 0 where the car was not there."""
-    rows, agents = np.ogrid[: log.shape[0], : log.shape[1]]
-    now, before = (log[rows, agents, (column - back) % log.shape[2], 2:4] for back in (0, 2))
-    change = (np.hypot(now[..., 0], now[..., 1]) - np.hypot(before[..., 0], before[..., 1])) / DECISION_S
-    return np.where(np.isfinite(change), change, 0.0)
-
-
 def _go_on(before: Heads, after: Heads, stays: BoolArray) -> None:
     """Copy what the minds of worlds that were not reset know."""
     old, new = np.flatnonzero(stays[before.world]), np.flatnonzero(stays[after.world])
@@ -202,7 +186,11 @@ def _go_on(before: Heads, after: Heads, stays: BoolArray) -> None:
     for source, target in ((a.minds, b.minds), (a.attention, b.attention), (a.control, b.control)):
         for values, room in zip(source, target, strict=True):
             room[new] = values[old]
-    b.attention.car[new] = after.world[new] * after.length.shape[1] + after.car[new]
+    b.standing.stood[new], b.standing.locked[new] = a.standing.stood[old], a.standing.locked[old]
+    for m, n in zip(old.tolist(), new.tolist(), strict=True):
+        first, last = a.conflicts.first[m : m + 2]
+        b.conflicts.waived[b.conflicts.first[n] : b.conflicts.first[n + 1]] = a.conflicts.waived[first:last]
+    b.attention.car[new] = after.world[new] * after.rec_s.shape[1] + after.car[new]
     known = b.attention.conflict[new] >= 0
     b.attention.conflict[new] += np.where(known, shift[:, None], 0)
     b.attention.rival[new] += np.where(b.attention.rival[new] >= 0, shift, 0)

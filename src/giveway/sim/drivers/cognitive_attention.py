@@ -57,6 +57,7 @@ class Conflicts(NamedTuple):
         priority: (K,) 1 the own car has the right of way, -1 the other, 0 nobody.
         merges: (K,) whether both go on along the same way.
         key: (K,) names of the random streams.
+        waived: (K,) whether the mind thinks of it no more, to end a deadlock; changed in place.
     """
 
     first: IntArray
@@ -65,6 +66,7 @@ class Conflicts(NamedTuple):
     priority: NDArray[np.int8]
     merges: BoolArray
     key: NDArray[np.uint64]
+    waived: BoolArray
 
 
 class Attention(NamedTuple):
@@ -190,7 +192,8 @@ def refresh(mind: int, traffic: Any, conflicts: Any, attention: Any, minds: Any,
         if row != NONE and open_to(traffic, conflicts, row, car):
             t_in, apart = nearness(traffic, conflicts, row, car)
             attention.entry_s[mind, slot] = t_in
-            attention.candidate[mind, slot] = t_in < rules.horizon_s and apart < rules.apart_s
+            near = t_in < rules.horizon_s and apart < rules.apart_s
+            attention.candidate[mind, slot] = near and not conflicts.waived[row]
             fill_scene(pairs, mind * SLOTS + slot, traffic, conflicts, row, car, decision)
         else:
             attention.conflict[mind, slot], attention.candidate[mind, slot] = NONE, False
@@ -203,7 +206,7 @@ def refresh(mind: int, traffic: Any, conflicts: Any, attention: Any, minds: Any,
         for slot in range(SLOTS):
             known = known or attention.conflict[mind, slot] == row
         t_in, apart = nearness(traffic, conflicts, row, car)
-        if not known and t_in < rules.horizon_s and apart < rules.apart_s:
+        if not known and not conflicts.waived[row] and t_in < rules.horizon_s and apart < rules.apart_s:
             take_in(mind, traffic, conflicts, row, attention, minds, pairs, table, t_in, decision)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,13 +16,20 @@ from giveway.core.seeds import seed_for
 from giveway.predictors.commotions.agent import pair_key
 from giveway.roads.priority import RoadRules, rules_of
 from giveway.roads.queries import prepare as prepare_map
-from giveway.roads.route_lines import route_line
+from giveway.roads.route_lines import arc_lengths
 from giveway.roads.routes import CarPath, path_through
-from giveway.sim.area_tables import Shared, shared_areas
+from giveway.sim.area_tables import shared_areas
 from giveway.sim.drivers.base import Batch
 from giveway.sim.drivers.cognitive_attention import Conflicts
 from giveway.sim.state import DriverCode
 from giveway.sim.yielding import MERGING, OTHER_FIRST, OWN_FIRST, WALKER
+
+
+class Line(NamedTuple):
+    """A route as points: (P, 2) [m] and their spacing [m]."""
+
+    xy: FloatArray
+    step_m: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +42,7 @@ class WorldConflicts:
         span: (N, 4) own entry and exit, entry and exit of the other [m].
         priority: (N,) 1 own, -1 the other's, 0 nobody's.
         merges: (N,).
-        path: (A,) route of each car, recorded ones of cars on replay; None if it never moves or is not there.
+        line: (A,) route of each car, recorded ones of cars on replay; None without one.
         rec_s: (A, L) place of recorded positions along it [m]; NaN for driven cars and where absent.
     """
 
@@ -43,23 +51,33 @@ class WorldConflicts:
     span: FloatArray
     priority: IntArray
     merges: BoolArray
-    path: tuple[CarPath | None, ...]
+    line: tuple[Line | None, ...]
     rec_s: FloatArray
+
+
+class _Rows(NamedTuple):
+    """Areas as cars see them."""
+
+    car: IntArray
+    other: IntArray
+    span: FloatArray
+    kind: IntArray
+    rank: IntArray
 
 
 def conflicts_of_world(batch: Batch, w: int, mine: BoolArray) -> WorldConflicts:
     """Conflicts of the cars ``mine`` (A,) of one world.
 
-    A pedestrian has priority over cars at its areas. At an all-way stop nobody has.
+    Where traffic gives way its areas are taken; elsewhere they are found here. A pedestrian has priority over cars at
+    its areas. At an all-way stop nobody has.
     """
     num = int(batch.static.num_agents[w])
     walks = np.isin(batch.kinds[w, :num], VULNERABLE)
-    paths = tuple(batch.paths[w][i] or recorded_path(batch, w, i) for i in range(num))
-    road = batch.roads[w] if batch.roads else None
-    shared = shared_areas(paths, batch.static.size[w, :num], batch.ids[w, :num], walks, rules_of_map(road))
-    priority = np.where(shared.rank == OWN_FIRST, 1, np.where(shared.rank == OTHER_FIRST, -1, 0))
-    priority = np.where(shared.kind == WALKER, -1, priority)
-    mind, other, span, rank, merges = _both_ways(shared, priority, walks)
+    known = batch.traffic is not None and bool(batch.traffic.reacts[w])
+    rows, line, rec_s = _known_areas(batch, w, num) if known else _found_areas(batch, w, num, walks)
+    priority = np.where(rows.rank == OWN_FIRST, 1, np.where(rows.rank == OTHER_FIRST, -1, 0))
+    priority = np.where(rows.kind == WALKER, -1, priority)
+    mind, other, span, rank, merges = _both_ways(rows, priority, walks)
     order = np.lexsort((span[:, 0], other, mind))
     order = order[mine[mind[order]]]
     return WorldConflicts(
@@ -68,13 +86,45 @@ def conflicts_of_world(batch: Batch, w: int, mine: BoolArray) -> WorldConflicts:
         span=span[order],
         priority=rank[order],
         merges=merges[order],
-        path=paths,
-        rec_s=recorded_places(batch, w, paths),
+        line=line,
+        rec_s=rec_s,
     )
 
 
+def _known_areas(batch: Batch, w: int, num: int) -> tuple[_Rows, tuple[Line | None, ...], FloatArray]:
+    traffic, road = batch.traffic, batch.static.road
+    assert traffic is not None
+    areas, first = traffic.areas, traffic.areas.first[w]
+    here = slice(int(first[0]), int(first[num]))
+    rows = _Rows(
+        car=np.repeat(np.arange(num), np.diff(first[: num + 1])),
+        other=areas.other[here],
+        span=areas.span[here],
+        kind=areas.kind[here],
+        rank=areas.rank[here],
+    )
+    lines = [
+        None if r < 0 else Line(road.path[road.first[r] : road.first[r] + road.num_rows[r], :2], float(road.step[r]))
+        for r in traffic.route[w, :num].tolist()
+    ]
+    return rows, tuple(lines), areas.rec_s[w, :num]
+
+
+def _found_areas(batch: Batch, w: int, num: int, walks: BoolArray) -> tuple[_Rows, tuple[Line | None, ...], FloatArray]:
+    paths = [batch.paths[w][i] or _recorded_path(batch, w, i) for i in range(num)]
+    road = batch.roads[w] if batch.roads else None
+    shared = shared_areas(paths, batch.static.size[w, :num], batch.ids[w, :num], walks, rules_of_map(road))
+    rows = _Rows(car=shared.car, other=shared.other, span=shared.span, kind=shared.kind, rank=shared.rank)
+    lines = [None if path is None else Line(np.stack([path.x, path.y], axis=1), path.step_m) for path in paths]
+    rec_s = np.full((num, batch.static.rec.shape[2]), np.nan)
+    for i, path in enumerate(paths):
+        if path is not None and batch.static.driver[w, i] == DriverCode.REPLAY:
+            rec_s[i] = arc_lengths(path, batch.static.rec[w, i, :, :2])
+    return rows, tuple(lines), rec_s
+
+
 def _both_ways(
-    shared: Shared, priority: IntArray, walks: BoolArray
+    shared: _Rows, priority: IntArray, walks: BoolArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, BoolArray]:
     """Rows as cars see them, and those with pedestrians as these do."""
     turned = walks[shared.other] if shared.other.size else np.zeros(0, dtype=np.bool_)
@@ -88,22 +138,11 @@ def _both_ways(
     )
 
 
-def recorded_path(batch: Batch, w: int, i: int) -> CarPath | None:
+def _recorded_path(batch: Batch, w: int, i: int) -> CarPath | None:
     """Path through the recorded positions of a car on replay."""
     rec = batch.static.rec[w, i]
     seen = np.flatnonzero(batch.static.rec_on[w, i]) if rec.size else np.zeros(0, dtype=np.int64)
     return path_through(rec[seen, :2], float(rec[seen[0], 4])) if seen.size else None
-
-
-def recorded_places(batch: Batch, w: int, paths: Sequence[CarPath | None]) -> FloatArray:
-    """(A, L) arc length of the recorded positions of cars on replay."""
-    rec_s = np.full((len(paths), batch.static.rec.shape[2]), np.nan)
-    for i, path in enumerate(paths):
-        line = route_line(path) if path is not None and batch.static.driver[w, i] == DriverCode.REPLAY else None
-        seen = np.flatnonzero(batch.static.rec_on[w, i]) if line is not None else np.zeros(0, dtype=np.int64)
-        if line is not None and seen.size:
-            rec_s[i, seen] = line.locate(batch.static.rec[w, i, seen, :2])[0]
-    return rec_s
 
 
 def join_conflicts(
@@ -129,6 +168,7 @@ def join_conflicts(
         priority=np.concatenate([found.priority for found in worlds]).astype(np.int8),
         merges=np.concatenate([found.merges for found in worlds]).astype(np.bool_),
         key=np.concatenate(keys).astype(np.uint64),
+        waived=np.zeros(int(counts.sum()), dtype=np.bool_),
     )
 
 

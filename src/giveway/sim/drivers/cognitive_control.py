@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
 from giveway.planning import idm
-from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.idm import CLEAN, IdmParameters, idm_acceleration
 from giveway.sim.compiling import compiled
 from giveway.sim.drivers import cognitive_attention
 from giveway.sim.drivers.cognitive_attention import NONE, open_to, place
@@ -24,9 +24,6 @@ CAPPED_MPS2 = 0.05  # by so much less than it wants, and a mind notices
 HARD_MPS2 = 4.0  # braking below which the guard leaves it to the mind
 SPARE_M = 0.2  # the guard stops so far before the area, for it brakes in steps and a stop at the edge may end inside
 
-CLEAN_IDM = IdmParameters(max_accel_mps2=1.5, comfort_decel_mps2=2.0, min_gap_m=2.0, headway_s=1.0)
-"""Car following of profile ``clean``."""
-
 
 class Rules(NamedTuple):
     """How minds drive; the defaults are those of the driver.
@@ -36,6 +33,7 @@ class Rules(NamedTuple):
         high_mps2: highest.
         guard: brake hard before an area that the other will be in.
         changes: whether a mind may change its partner.
+        resolves: let one go of those who wait for each other.
         horizon_s: own time to entry below which a conflict is a candidate.
         apart_s: distance of the windows of both below which it is.
         jump_mps3: limit of the jump between thinking and not thinking.
@@ -46,13 +44,22 @@ class Rules(NamedTuple):
     high_mps2: float = 3.0
     guard: bool = True
     changes: bool = True
+    resolves: bool = True
     horizon_s: float = 8.0
     apart_s: float = 4.0
     jump_mps3: float = 10.0
-    idm: IdmParameters = CLEAN_IDM
+    idm: IdmParameters = CLEAN
 
 
-BARE = Rules(low_mps2=-math.inf, high_mps2=math.inf, guard=False, changes=False, horizon_s=math.inf, apart_s=math.inf)
+BARE = Rules(
+    low_mps2=-math.inf,
+    high_mps2=math.inf,
+    guard=False,
+    changes=False,
+    resolves=False,
+    horizon_s=math.inf,
+    apart_s=math.inf,
+)
 """The model alone: no bounds, no guard, everybody always a partner. To compare with simulated gaps."""
 
 

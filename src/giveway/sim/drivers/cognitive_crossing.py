@@ -148,6 +148,7 @@ def minds_of(approach: Approach, table: ThetaTable, rules: Rules, seed: int) -> 
         priority=np.stack([priority, -priority], axis=1).reshape(-1),
         merges=np.zeros(2 * num, dtype=np.bool_),
         key=pair_key(approach.key, approach.key[:, ::-1]).reshape(-1),
+        waived=np.zeros(2 * num, dtype=np.bool_),
     )
     return new_cognition(
         table,
@@ -155,6 +156,7 @@ def minds_of(approach: Approach, table: ThetaTable, rules: Rules, seed: int) -> 
         car=np.arange(2 * num),
         theta=np.broadcast_to(approach.theta, (num, 2)).ravel(),
         jerk=np.broadcast_to(approach.jerk, (num, 2)).ravel(),
+        order=np.argsort(np.argsort(approach.key.ravel())),
         rules=rules,
         seed=seed,
     )

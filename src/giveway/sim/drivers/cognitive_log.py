@@ -12,8 +12,8 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.log import LoggedMinds
 from giveway.predictors.commotions.kernel.agents import OTHER, SLOTS
 from giveway.predictors.commotions.kernel.constants import THRESHOLD
-from giveway.roads.routes import CarPath
 from giveway.sim.drivers.base import Batch
+from giveway.sim.drivers.cognitive_conflicts import Line
 
 if TYPE_CHECKING:
     from giveway.sim.drivers.cognitive import Heads
@@ -34,7 +34,7 @@ def thoughts_of(batch: Batch, own: Heads, mind: IntArray) -> LoggedMinds:
         other, span, priority = np.zeros(len(mind), dtype=np.int64), np.zeros((len(mind), 4)), np.zeros(len(mind))
         merges = np.zeros(len(mind), dtype=np.bool_)
     else:
-        other, span = conflicts.other[row] % own.length.shape[1], conflicts.span[row]
+        other, span = conflicts.other[row] % own.rec_s.shape[1], conflicts.span[row]
         priority, merges = conflicts.priority[row], conflicts.merges[row]
 
     def known(values: FloatArray) -> FloatArray:
@@ -43,11 +43,11 @@ def thoughts_of(batch: Batch, own: Heads, mind: IntArray) -> LoggedMinds:
 
     scene, spread = pairs.scene[pair], np.sqrt(np.maximum(pairs.filter[pair][:, [2, 4]], 0.0))
     percept, middle = pairs.percept[pair, 1], 0.5 * (span[:, 2] + span[:, 3])
-    paths = own.worlds[w].path
+    lines = own.worlds[w].line
     ghost = np.array(
-        [_ghost(paths[j], m - x, d) for j, m, x, d in zip(other, middle, percept, spread[:, 0], strict=True)]
+        [_ghost(lines[j], m - x, d) for j, m, x, d in zip(other, middle, percept, spread[:, 0], strict=True)]
     )
-    area = np.array([_points(paths[i], s[:2]).ravel() for i, s in zip(own.car[mind], span, strict=True)])
+    area = np.array([_points(lines[i], s[:2]).ravel() for i, s in zip(own.car[mind], span, strict=True)])
     return LoggedMinds(
         tick=np.full(len(mind), int(batch.state.tick[w])),
         agent=own.car[mind],
@@ -87,14 +87,14 @@ def joined_minds(parts: Sequence[LoggedMinds]) -> LoggedMinds | None:
     return LoggedMinds(**columns)
 
 
-def _points(path: CarPath | None, s: FloatArray) -> FloatArray:
-    """(K, 2) points of a path at arc lengths, clamped to its ends; NaN without a path."""
-    if path is None:
+def _points(line: Line | None, s: FloatArray) -> FloatArray:
+    """(K, 2) points of a route at arc lengths, clamped to its ends; NaN without a route."""
+    if line is None:
         return np.full((len(s), 2), np.nan)
-    at = path.step_m * np.arange(len(path.x))
-    return np.stack([np.interp(s, at, path.x), np.interp(s, at, path.y)], axis=1)
+    at = line.step_m * np.arange(len(line.xy))
+    return np.stack([np.interp(s, at, line.xy[:, axis]) for axis in (0, 1)], axis=1)
 
 
-def _ghost(path: CarPath | None, s: float, spread: float) -> FloatArray:
+def _ghost(line: Line | None, s: float, spread: float) -> FloatArray:
     """(6,) where a car is taken to be, and both ends of one standard deviation."""
-    return _points(path, np.array([s, s - spread, s + spread])).ravel()
+    return _points(line, np.array([s, s - spread, s + spread])).ravel()

@@ -11,6 +11,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.predictors.commotions.agent import Minds, Pairs, ThetaTable, new_minds, think
 from giveway.sim.drivers.cognitive_attention import Attention, Conflicts, Snapshot, attend, new_attention
 from giveway.sim.drivers.cognitive_control import Ahead, Control, Rules, begin_plans, control_cars, new_control
+from giveway.sim.drivers.cognitive_deadlock import Standing, nobody_stands, resolve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Cognition:
         pairs: what they believe about others.
         attention: whom they attend to.
         control: what their cars do.
+        standing: who waits for whom.
         seed: of the noise.
     """
 
@@ -35,6 +37,7 @@ class Cognition:
     pairs: Pairs
     attention: Attention
     control: Control
+    standing: Standing
     seed: int = field(default=0)
 
     def decide(
@@ -62,6 +65,8 @@ class Cognition:
         Returns:
             (M,) [m/s²]; of those who do not decide what they did before.
         """
+        if self.rules.resolves:
+            resolve(active, traffic, self.conflicts, self.attention, self.standing)
         attend(
             active, decision, traffic, self.conflicts, self.attention, self.minds, self.pairs, self.table, self.rules
         )
@@ -78,6 +83,7 @@ def new_cognition(
     car: ArrayLike,
     theta: ArrayLike,
     jerk: ArrayLike,
+    order: ArrayLike | None = None,
     rules: Rules | None = None,
     seed: int = 0,
 ) -> Cognition:
@@ -89,6 +95,7 @@ def new_cognition(
         car: (M,) car of each.
         theta: (M,) row of the table.
         jerk: (M,) whether it controls jerk; pedestrians control speed.
+        order: (M,) place of each in the natural order of names; None: as given.
         rules: how they drive; None for the defaults.
         seed: of the noise.
     """
@@ -101,6 +108,9 @@ def new_cognition(
         pairs=pairs,
         attention=new_attention(np.asarray(car, dtype=np.int64)),
         control=new_control(len(minds.theta)),
+        standing=nobody_stands(
+            np.asarray(car, dtype=np.int64), np.arange(len(minds.theta)) if order is None else np.asarray(order)
+        ),
         seed=seed,
     )
 

@@ -14,13 +14,14 @@ from giveway.planning.occupancy import lead_on_path
 from giveway.roads import route_tables
 from giveway.roads.route_tables import PATH_SPEED
 from giveway.sim import motion
-from giveway.sim.bicycle import HEADING, SPEED, X, Y
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
 from giveway.sim.drivers.cognitive_control import DECISION_S
 from giveway.sim.motion import cruise
-from giveway.sim.state import Decision
+from giveway.sim.state import PAST, Decision, DriverCode
 
 ALONG = int(Decision.ALONG)
+REPLAY = int(DriverCode.REPLAY)
 
 
 @compiled(idm, occupancy, route_tables)
@@ -38,30 +39,67 @@ def look_ahead(static: Any, state: Any, world: Any, car: Any, active: Any, ahead
     """
     agents = static.driver.shape[1]
     now, there = np.empty((agents, 5)), -1
-    road, cars, present, size = static.road, state.car, state.present, static.size
+    cars, present, size, lane, routes = state.car, state.present, static.size, state.lane, state.route
+    road, count, gaps, speeds, limits = static.road, static.num_agents, ahead.gap, ahead.speed, ahead.limit
+    firsts, rows, begin, parts, steps = road.first, road.num_rows, road.coarse_first, road.coarse_count, road.step
+    points, coarse_points, free = road.path, road.coarse, ahead.free_speed
     for m in range(world.size):
         if not active[m]:
             continue
         w, i = world[m], car[m]
-        n = static.num_agents[w]
+        n = count[w]
         if w != there:
             there = w
             for j in range(n):
                 now[j, 0], now[j, 1], now[j, 2] = cars[w, j, X], cars[w, j, Y], cars[w, j, SPEED]
                 now[j, 3], now[j, 4] = math.cos(cars[w, j, HEADING]), math.sin(cars[w, j, HEADING])
-        route = state.route[w, i]
-        first, begins = road.first[route], road.coarse_first[route]
-        path = road.path[first : first + road.num_rows[route]]
-        coarse, step = road.coarse[begins : begins + road.coarse_count[route]], road.step[route]
-        s, v = state.lane[w, i, 0], cars[w, i, SPEED]
+        route = routes[w, i]
+        path = points[firsts[route] : firsts[route] + rows[route]]
+        coarse, step = coarse_points[begin[route] : begin[route] + parts[route]], steps[route]
+        s, v = lane[w, i, 0], cars[w, i, SPEED]
         gap, lead = lead_on_path(
             path, coarse, step, i, s, now[:n], present[w, :n], size[w], LOOK_AHEAD_M, SIDE_MARGIN_M
         )
         curve = path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED]
-        ahead.gap[m], ahead.speed[m] = gap, lead
-        ahead.limit[m] = math.inf
-        if curve < ahead.free_speed[m]:
-            ahead.limit[m] = idm_acceleration(v, curve, math.inf, 0.0, p)
+        gaps[m], speeds[m] = gap, lead
+        limits[m] = math.inf
+        if curve < free[m]:
+            limits[m] = idm_acceleration(v, curve, math.inf, 0.0, p)
+
+
+@compiled()
+def take_snapshot(static: Any, state: Any, rec_s: Any, seen: Any) -> None:
+    """Places, speeds and accelerations of everybody in worlds that go on, before the tick.
+
+    Cars on replay are where their recording is along its path, and accelerate as over the last 0.2 s.
+
+    Args:
+        static: of the batch.
+        state: before the tick.
+        rec_s: (W, A, L) places of recorded positions [m].
+        seen: arrays are written.
+    """
+    driver, ticks, count = static.driver, static.num_ticks, static.num_agents
+    tick, there, cars, lane, log = state.tick, state.present, state.car, state.lane, state.log
+    places, speeds, accels, present = seen.s, seen.speed, seen.accel, seen.present
+    agents, columns = driver.shape[1], log.shape[2]
+    for w in range(tick.size):
+        if tick[w] >= ticks[w]:
+            continue
+        column = PAST + tick[w]
+        now, before = column % columns, (column - 2) % columns
+        for i in range(count[w]):
+            k = w * agents + i
+            present[k] = there[w, i]
+            if not there[w, i]:
+                continue
+            speeds[k], places[k], accels[k] = cars[w, i, SPEED], lane[w, i, 0], cars[w, i, ACCEL]
+            if driver[w, i] == REPLAY:
+                places[k] = rec_s[w, i, min(column, rec_s.shape[2] - 1)]
+                change = math.hypot(log[w, i, now, 2], log[w, i, now, 3])
+                change -= math.hypot(log[w, i, before, 2], log[w, i, before, 3])
+                accels[k] = change / DECISION_S if math.isfinite(change) else 0.0
+                present[k] = math.isfinite(places[k])
 
 
 @compiled(motion)
@@ -73,17 +111,18 @@ def write_plans(
     See ``cognitive_control.ride``. ``speed`` (M,) is that at the last decision, ``odd`` (M,) tells its second tick.
     """
     half = 0.5 * DECISION_S
+    lane, cars, plans, speeds, kinds = state.lane, state.car, decisions.along_s, decisions.speed, decisions.kind
     for m in range(world.size):
         if not here[m]:
             continue
         w, i = world[m], car[m]
-        s, v, a = state.lane[w, i, 0], state.car[w, i, SPEED], accel[m]
+        s, v, a = lane[w, i, 0], cars[w, i, SPEED], accel[m]
         whole = max(0.0, speed[m] * DECISION_S + (0.5 * a) * DECISION_S**2)
         early = min(max(0.0, speed[m] * half + (0.5 * a) * half**2), whole)
-        plan = decisions.along_s[w, i]
+        plan = plans[w, i]
         cruise(plan, s, v, a, max(free_speed[m], v))
         plan[0] = s + (whole - early if odd[m] else early)
         for k in range(1, plan.size):
             plan[k] = max(plan[k], plan[k - 1])
-        decisions.kind[w, i] = ALONG
-        decisions.speed[w, i] = max(0.0, speed[m] + a * (DECISION_S if odd[m] else half))
+        kinds[w, i] = ALONG
+        speeds[w, i] = max(0.0, speed[m] + a * (DECISION_S if odd[m] else half))

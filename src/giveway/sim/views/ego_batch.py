@@ -90,14 +90,14 @@ class EgoCases:
 
 
 def ego_cases(
-    cases: Sequence[PreparedCase], roads: Sequence[PreparedMap | None], *, traffic: str | None = None
+    cases: Sequence[PreparedCase], roads: Sequence[PreparedMap | None], *, driver: str | None = None
 ) -> EgoCases:
     """Cases for an acting ego.
 
     Args:
         cases: prepared.
         roads: map of each.
-        traffic: driver of all other cars that are not on replay; as the cases say if None.
+        driver: of all other cars that are not on replay; as the cases say if None.
 
     Raises:
         UsageError: no case.
@@ -106,9 +106,9 @@ def ego_cases(
     if not cases:
         raise UsageError("there are no cases to drive", where="cases", found="none")
     ready = [with_drivers(case, DriverCode.EXTERNAL) for case in cases]
-    if traffic is not None:
-        DRIVERS.get(traffic)
-        ready = [with_traffic(case, traffic) for case in ready]
+    if driver is not None:
+        DRIVERS.get(driver)
+        ready = [with_traffic(case, driver) for case in ready]
     return EgoCases(cases=tuple(ready), roads=tuple(roads), areas=tuple(map(_areas, ready, roads)))
 
 
