@@ -10,13 +10,16 @@ import pytest
 
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.core.log import Grade
+from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.episodes import drive_episodes, no_attack, random_policy, replayed
 from giveway.generate.protocol import GRADES, Outcome, Scenes, VectorWorlds
 from giveway.generate.worlds import Worlds, WorldSettings, make_worlds, traffic_env
 from giveway.roads.library import ROADS, make_road
+from giveway.roads.queries import prepare
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
 from giveway.roads.writer import write_lanelet2
+from giveway.sim.responsibility import judged_contacts
 from giveway.testing.generated_worlds import check_worlds
 
 EGO_LANE = 1
@@ -118,16 +121,68 @@ def test_a_car_that_rear_ends_the_ego_pays_and_the_others_do_not():
     assert after.terms[0, 0, 5] == -1.0 and after.terms[0, 1, 5] == 0.0
 
 
-def test_a_reckless_ego_that_hits_a_braking_car_earns_the_team_the_bonus():
+def test_a_reckless_ego_that_hits_a_slow_car_earns_the_team_the_bonus():
+    worlds = make_worlds(cars=1, ego="constant_speed", actions="lateral")
+    worlds.reset(one_scene(worlds, lane=[1], s=[145.0], speed=[6.0]), seed=0)
+    for _ in range(120):
+        after = worlds.step(np.array([[[0.0, 0.0]]]))
+        if after.done[0]:
+            break
+    assert after.outcome[0] == Outcome.COLLISION and after.avoidable[0]
+    assert GRADES[after.grade[0]] == Grade.A and worlds.ending(0).violators == ("ego",)
+    assert after.terms[0, 0, 5] == 1.0 and after.rewards[0, 0] > 9.0
+
+
+def test_a_hopeless_crash_with_a_standing_car_is_the_egos_fault_and_earns_nothing():
+    """The driver of UN R157 looks 2 s ahead: too late for a car that has come to stand before 12 m/s."""
     worlds = make_worlds(cars=1, ego="constant_speed", actions="lateral")
     worlds.reset(one_scene(worlds, lane=[1], s=[145.0], speed=[10.0]), seed=0)
     for _ in range(120):
         after = worlds.step(np.array([[[-0.3, 0.0]]]))
         if after.done[0]:
             break
-    assert after.outcome[0] == Outcome.COLLISION and after.avoidable[0]
-    assert GRADES[after.grade[0]] == Grade.A and worlds.ending(0).violators == ("ego",)
-    assert after.terms[0, 0, 5] == 1.0 and after.rewards[0, 0] > 9.0
+    ending = worlds.ending(0)
+    assert (ending.grade, ending.avoidable, ending.avoidable_plus) == (Grade.A, False, True)
+    assert after.terms[0, 0, 5] == 0.0
+
+
+def test_cars_that_touch_each_other_pay_if_they_violate():
+    worlds = make_worlds(cars=2, actions="lateral")
+    worlds.reset(one_scene(worlds, lane=[3, 3], s=[130.0, 118.0], speed=[8.0, 12.0]), seed=0)
+    for _ in range(60):
+        after = worlds.step(np.array([[[0.0, 0.0], [0.3, 0.0]]]))
+        if after.done[0]:
+            break
+    assert after.outcome[0] == Outcome.TRAFFIC_COLLISION and worlds.ending(0).violators == ("car2",)
+    assert after.terms[0, :, 5].tolist() == [0.0, -1.0] and after.terms[0, :, 4].tolist() == [-1.0, -1.0]
+
+
+def test_a_cut_in_that_a_careful_driver_copes_with_earns_and_a_hopeless_one_costs():
+    """Grade C counts although the other car alone violates; grade D does not."""
+    worlds = make_worlds(n_worlds=120, actions="lateral")
+    scenes, _ = worlds.space.sample(120, seed=1)
+    driver = CutInDriver()
+    driver.begin(worlds, scenes, [0] * 120, np.zeros((120, 3, 0)))
+    seen, paid = worlds.reset(scenes, seed=0), {}
+    for step in range(150):
+        after = worlds.step(driver.act(worlds, seen, step))
+        seen = after.observations
+        for w in np.flatnonzero((after.outcome == Outcome.COLLISION) & after.active.any(axis=1)).tolist():
+            other = worlds.ids.index(worlds.ending(w).other) - 1
+            paid.setdefault(GRADES[after.grade[w]], set()).add(float(after.terms[w, other, 5]))
+    assert paid == {Grade.C: {1.0}, Grade.D: {-1.0}}
+
+
+def test_verdicts_are_those_of_the_law_over_the_whole_episode():
+    """The log of a world keeps ten seconds, lanes are prepared once; neither changes a verdict."""
+    worlds = make_worlds(n_worlds=60, road="merge", ego="constant_speed", actions="lateral")
+    lanes = prepare(worlds.road.map())
+    crashed = [r for r in drive_episodes(worlds, random_policy(3), seed=2) if r.outcome is Outcome.COLLISION]
+    assert len(crashed) >= 3
+    for record in crashed:
+        hits = [c for c in judged_contacts(record.tracks, lanes, ego="ego") if c.second == record.ending.other]
+        found = record.ending
+        assert (found.grade, found.violators, found.sentence) == (hits[0].grade, hits[0].violators, hits[0].sentence)
 
 
 def test_leaving_the_road_ends_only_that_cars_episode():

@@ -1,4 +1,4 @@
-"""What ``generate`` finds happens again, tick for tick, when ``drive`` drives the exported case."""
+"""What ``generate`` finds happens again, tick for tick and with the same verdict, when ``drive`` drives the case."""
 
 from pathlib import Path
 
@@ -37,3 +37,6 @@ def test_every_failure_happens_again_tick_for_tick(tmp_path: Path, road: str, pl
             assert np.array_equal(log.tracks.xy[now, :ticks], failure.tracks.xy[was]), f"{name}: {car} drives elsewhere"
         hits = [c for c in log.collisions if "ego" in (c.first, c.second)]
         assert hits and abs(hits[0].start_tick - (ticks - 1)) <= 1, f"{name}: no contact where there was one"
+        (hit,) = [c for c in hits if c.second == failure.result.other][:1]
+        said = failure.result.grade, failure.result.violators, failure.result.conflict, failure.result.avoidable
+        assert (str(hit.grade), hit.violators, hit.conflict, hit.avoidable) == said, f"{name}: another verdict"

@@ -86,13 +86,18 @@ def drives(*, whole: bool) -> Lines:
     for planner in PLANNERS if whole else PLANNERS[:2]:
         chosen = cases[:: (1 if planner == "default" else 4) if whole else 8]
         for predictor in PREDICTORS:
-            driven = drive_cases(chosen, source, predictor=make_predictor(predictor), planner=make_planner(planner))
+            asked, drives_ego = make_predictor(predictor), make_planner(planner)
+            driven = drive_cases(chosen, source, predictor=asked, planner=drives_ego, traffic="paper")
             for case, result in zip(chosen, driven, strict=True):
                 name = f"{case.id} {predictor} {planner}"
                 assert isinstance(result, Drive), result
                 yield from _drive(name, result.log)
                 if (predictor, planner) == ("echo", "default"):
                     yield from _terms(f"{case.id} humans", humans(result.log))
+    for predictor in PREDICTORS:
+        for result in drive_cases(cases[::8], source, predictor=make_predictor(predictor), traffic="clean"):
+            assert isinstance(result, Drive), result
+            yield from _drive(f"{result.log.case.id} {predictor} default clean", result.log)
 
 
 def _drive(name: str, log: DriveLog) -> Lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from giveway.cli.command import ON_ENGINE, Call, command, group
 from giveway.cli.drive_serve import serve
@@ -19,6 +19,7 @@ app = group("Drive with predictions and score the drives.")
 Folder = Annotated[Path, "Folder that holds the recordings."]
 Sites = Annotated[Sequence[str], "Only sites whose name contains this; repeatable."]
 Dataset = Annotated[str, "Registered adapter of the recordings."]
+Traffic = Literal["clean", "paper"]
 Variant = Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."]
 
 
@@ -119,6 +120,8 @@ def run(
     cases: Path | None = None,
     data: Annotated[Path | None, "Folder with the recordings the cases were made from."] = None,
     planner: str | None = None,
+    driver: Annotated[str | None, "Driver of the other cars, e.g. idm, cognitive; by default by their role."] = None,
+    traffic: Annotated[Traffic | None, "clean: other cars give way and react; paper: as in the challenge."] = None,
     checkpoint: Annotated[Path | None, "For trained predictors that are named without a file."] = None,
     metric: Variant | None = None,
     max_cases: int | None = None,
@@ -139,6 +142,8 @@ def run(
             cases=cases,
             data=data,
             planner=planner,
+            driver=driver,
+            traffic=traffic,
             checkpoint=checkpoint,
             metric=metric,
             max_cases=max_cases,

@@ -16,7 +16,6 @@ from giveway.core.errors import GivewayError
 from giveway.core.log import DriveLog, last_known
 from giveway.drive.scenes import SceneSource, prepared_roads
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
-from giveway.planning.idm import PAPER
 from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
@@ -81,7 +80,7 @@ def drive_cases(
     threads: int = 1,
     batch: int = BATCH,
     everyone_replays: bool = False,
-    traffic: str = "paper",
+    traffic: str = "clean",
     on_done: Callable[[Case], None] | None = None,
     deadline_s: float | None = None,
     warm_up_s: float = 20.0,
@@ -195,7 +194,7 @@ def new_simulation(
         seed=seed,
         planner=planner,
         profiles=planner.parameters if isinstance(planner, DefaultPlanner) else None,
-        idm=planner.parameters if isinstance(planner, IdmPlanner) and planner.parameters != PAPER else None,
+        idm=planner.parameters if isinstance(planner, IdmPlanner) else None,
         threads=threads,
         deadline_s=deadline_s,
         warm_up_s=warm_up_s,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
-from giveway.core.case import Case
+from giveway.core.case import Case, Role
 from giveway.core.errors import UsageError
 from giveway.drive.case_sets import BUNDLED, CaseScenes, open_cases
 from giveway.drive.scenes import SceneSource
@@ -22,6 +22,7 @@ from giveway.planning.protocol import Planner
 from giveway.predictors import make_predictor, named_file, predictor_named
 from giveway.predictors.protocol import FittedPredictor
 from giveway.sim.case_sets import CaseSet
+from giveway.sim.drivers import DRIVERS
 
 MAX_THREADS = 64
 """Largest number of threads of the simulator."""
@@ -41,6 +42,8 @@ class DriveSpec(BaseModel):
         seed: root of all random streams.
         traffic: how other cars drive: ``clean`` (they give way and react, constants of people) or ``paper`` (as in the
             challenge: replay cars never react, IDM cars only follow).
+        driver: registered driver of all cars that a case drives, the ego and cars that name their own excepted, e.g.
+            ``idm`` or ``cognitive``; empty: by their role.
         checkpoint: file for trained predictors that are named without one.
         keep_predictions: whether logs keep predictions, which replays show as fans.
         threads: of the simulator; never changes a result.
@@ -61,7 +64,8 @@ class DriveSpec(BaseModel):
     metric: str = "challenge"
     max_cases: int | None = Field(default=None, ge=1)
     seed: int = 0
-    traffic: Literal["clean", "paper"] = "paper"
+    traffic: Literal["clean", "paper"] = "clean"
+    driver: str = ""
     checkpoint: Path | None = None
     keep_predictions: bool = True
     threads: int = Field(default=1, ge=1, exclude=True)
@@ -167,6 +171,9 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
     """
     rules_called(spec.metric)
     chosen, folders = cases_and_folders(spec.cases, spec.data, spec.max_cases, roots)
+    if spec.driver:
+        DRIVERS.get(spec.driver)
+        chosen = [driven_by(case, spec.driver) for case in chosen]
     return PlannedDrives(
         spec=spec,
         predictors=tuple(predictor_of(given, spec.checkpoint) for given in spec.predictors),
@@ -175,6 +182,13 @@ def planned(spec: DriveSpec, roots: Mapping[str, Path | str] | None = None) -> P
         source=CaseScenes(folders),
         roots=folders,
     )
+
+
+def driven_by(case: Case, driver: str) -> Case:
+    """The same case with one driver for all its cars but the ego, those on replay and those that name their own."""
+    kept = (Role.EGO, Role.REPLAY)
+    cars = tuple(car if car.role in kept or car.driver else replace(car, driver=driver) for car in case.cars)
+    return replace(case, cars=cars)
 
 
 def cases_and_folders(

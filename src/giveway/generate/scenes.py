@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,14 +116,17 @@ class SceneSpace:
         """
         rng = stream(seed, "scenes", *names)
         kept: list[FloatArray] = []
+        parts: list[Scenes] = []
         missing = count
         for _ in range(MAX_ROUNDS):
             genes = rng.random((max(DRAWS_PER_SCENE * missing, MIN_DRAWS), self.num_genes))
-            kept.append(genes[self.is_safe(self.scenes(genes))][:missing])
-            missing -= len(kept[-1])
+            drawn = self.scenes(genes)
+            safe = np.flatnonzero(_are_safe(self.tables, *gathered(drawn), self.size))[:missing]
+            kept.append(genes[safe])
+            parts.append(drawn.select(safe))
+            missing -= len(safe)
             if missing == 0:
-                chosen = np.concatenate(kept)
-                return self.scenes(chosen), chosen
+                return (parts[0] if len(parts) == 1 else Scenes.join(parts)), np.concatenate(kept)
         raise UsageError(
             "no safe starting scene was found",
             where=f"road {self.road.name!r}",
@@ -223,10 +227,11 @@ def _are_safe(
             length, width = size[i, 0] + 2.0 * CLEARANCE_M, size[i, 1] + CLEARANCE_M
             fill_box(x, y, heading, length + SHRINK_M, width + SHRINK_M, boxes[i])
         for i in range(n):
+            cos, sin = math.cos(state[i, 2]), math.sin(state[i, 2])
             for j in range(i + 1, n):
                 if boxes_touch(boxes[i], boxes[j]):
                     out[w] = False
-                lined, gap, _ = in_line(state[i], state[j], size[i], size[j])
+                lined, gap, _ = in_line(state[i], state[j], size[i], size[j], cos, sin)
                 rear, front = (i, j) if gap > 0.0 else (j, i)
                 if lined and abs(gap) < d_lon(speed[w, rear], speed[w, front], LAW):
                     out[w] = False

@@ -234,7 +234,8 @@ class Worlds:
             return self._results.observations.copy()
         if scenes is None:
             scenes, _ = self.space.sample(rows.size, seed=seed)
-        self.space.check(scenes)
+        else:
+            self.space.check(scenes)
         if scenes.num_scenes != rows.size:
             raise UsageError("one scene is needed for each world", found=f"{scenes.num_scenes} for {rows.size} worlds")
         self._keep(scenes, rows)

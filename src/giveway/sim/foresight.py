@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
-from giveway.planning.idm import IdmParameters
+from giveway.planning.idm import CLEAN, IdmParameters
 from giveway.planning.profiles import DT_S, PLAN_STEPS, ProfileParameters
 from giveway.sim.state import FUTURE, PAST, Decisions, DriverCode, Forecast, State, Static, copied
 from giveway.sim.step import advance
@@ -87,7 +87,7 @@ def foresee(
         told.along_s[told_what] = way[:, k + 1 : k + 1 + PLAN_STEPS]
         told.speed[told_what] = np.maximum(way[:, k + 2] - way[:, k], 0.0) / (2 * DT_S)
         if traffic.reacts.any():
-            react(ahead, copy, told, reactions, idm, 0, static.ego.size)
+            react(ahead, copy, told, reactions, CLEAN, 0, static.ego.size)
         advance(ahead, copy, told, nothing, idm, profiles, 0, static.ego.size)
     after = slice(PAST + 1, PAST + 1 + steps)
     return np.where((copy.on & wanted[:, None, None])[:, :, after, None], copy.log[:, :, after], np.nan)

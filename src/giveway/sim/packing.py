@@ -58,6 +58,7 @@ def pack(cases: Sequence[PreparedCase], bounds: MotionBounds | None = None) -> t
             replayed = replay_route[c] >= 0
             desired[c] = np.where(replayed, np.maximum(fastest, SLOWEST_DESIRED_MPS), desired[c])
             slows[c] = True
+            slows[c, case.ego] = False
     start_lane = np.zeros((*shape, 3))
     start_lane[..., 0] = padded("start_s", 0.0, np.float64)
     step = np.where(route >= 0, road.step[route], 1.0) if road.step.size else np.ones(shape)
@@ -89,11 +90,16 @@ def pack(cases: Sequence[PreparedCase], bounds: MotionBounds | None = None) -> t
     return static, _pack_traffic(cases, static, replay_route), columns
 
 
+def _can_react(case: PreparedCase) -> bool:
+    """Whether a rule of reacting traffic can ever apply: an IDM car, or a replay car that a driven one may disturb."""
+    replayed = case.driver == DriverCode.REPLAY
+    return bool((case.driver == DriverCode.IDM).any() or (replayed.any() and not replayed.all()))
+
+
 def _pack_traffic(cases: Sequence[PreparedCase], static: Static, replay_route: IntArray) -> Traffic:
     """What cars know about giving way and reacting."""
     worlds, agents, columns = static.rec_on.shape
-    # Where every car is on replay nobody can be disturbed.
-    reacts = np.array([case.reacts and bool((case.driver != DriverCode.REPLAY).any()) for case in cases])
+    reacts = np.array([case.reacts and _can_react(case) for case in cases])
     if not reacts.any():
         return no_traffic(worlds, agents)
     rec_s = np.full((worlds, agents, columns), np.nan)

@@ -62,7 +62,7 @@ class Simulation:
     Args:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
-        idm: parameters of car-following cars; those of ``clean`` where traffic reacts, else of ``paper``.
+        idm: parameters of car-following cars where traffic does not react, and of an ego that follows.
         profiles: parameters of the default planner.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
@@ -91,7 +91,7 @@ class Simulation:
         self.cases = list(cases)
         self.choices = tuple(choices or cases)
         self.seed = seed
-        self.idm = idm or (CLEAN if any(case.reacts for case in self.choices) else PAPER)
+        self.idm = idm or PAPER
         self.profiles = profiles or ProfileParameters()
         self._library, self._traffic_library, columns = pack(self.choices)
         self.static, self.traffic = self._library, self._traffic_library
@@ -232,7 +232,7 @@ class Simulation:
         self._plan_outside(forecast)
         self._ask_drivers()
         if self.traffic.reacts.any():
-            self._each(react, self.decisions, self.traffic, self.idm)
+            self._each(react, self.decisions, self.traffic, CLEAN)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
         self.tick = int(self.state.tick.max())
         return accepted

@@ -28,7 +28,7 @@ SETTINGS_LATTICE = WorldSettings(road="straight", actions="lateral", ego="lattic
 
 
 SPEC = CampaignSpec(
-    method=("no_attack", "random_search", "scripted"), planner="lattice", campaigns=3, budget=30, tracks=False
+    method=("no_attack", "random_search", "scripted"), planner="idm", campaigns=3, budget=30, tracks=False
 )
 
 
@@ -41,14 +41,14 @@ def campaigns(tmp_path_factory):
 
 
 def test_every_method_has_a_value_per_seed(campaigns):
-    found = measured(campaigns)["lattice"]
+    found = measured(campaigns)["idm"]
     assert {name: len(runs) for name, runs in found.items()} == {"no_attack": 3, "random_search": 3, "scripted": 3}
     assert found["no_attack"] == [0.0, 0.0, 0.0]
     assert min(found["scripted"]) > 0
 
 
 def test_one_method_is_compared_with_all_others(campaigns):
-    found = comparisons(measured(campaigns), "scripted")["lattice"]
+    found = comparisons(measured(campaigns), "scripted")["idm"]
     assert [c.second for c in found] == ["no_attack", "random_search"]
     assert all(c.a == 1.0 for c in found)
 
@@ -75,15 +75,18 @@ def test_a_method_with_a_training_of_its_own_is_refused_without_it(tmp_path):
     assert not (tmp_path / "B").exists()
 
 
-@pytest.mark.parametrize(("driver", "share"), [("scripted", 0.8), ("shipped", 0.6)])
-@pytest.mark.parametrize("ego", ["idm", "lattice"])
-def test_scripted_and_shipped_cars_make_planners_fail_in_ways_that_count(ego, driver, share):
+@pytest.mark.parametrize("driver", ["scripted", "shipped"])
+@pytest.mark.parametrize(("ego", "least", "share"), [("idm", 80, (0.5, 0.75)), ("lattice", 20, (0.0, 0.0))])
+def test_scripted_and_shipped_cars_cause_their_contacts_with_planners_alone(ego, driver, least, share):
+    """One maneuver, the corner cut-in: never the ego's fault; a careful driver copes with six of ten against the
+    intelligent driver model (measured: 0.65 and 0.61 of 200 tests) and with none against the lattice planner."""
     settings = replace(SETTINGS_LATTICE, ego=ego)
     cars = CutInDriver() if driver == "scripted" else PolicyDriver(load_policy(shipped_file(ego)))
-    results = random_tests(Worlds(settings, n_worlds=160), cars, seed=1)
-    counting = sum(r.counts for r in results)
-    assert counting >= 20
-    assert counting >= share * sum(r.failed for r in results)
+    failures = [r for r in random_tests(Worlds(settings, n_worlds=160), cars, seed=1) if r.failed]
+    assert len(failures) >= least
+    assert {r.grade for r in failures} == ({"C", "D"} if ego == "idm" else {"D"})
+    assert all("ego" not in r.violators and r.conflict == "lateral" and r.sentence for r in failures)
+    assert share[0] <= sum(r.counts for r in failures) / len(failures) <= share[1]
 
 
 def test_what_happens_in_a_test_does_not_depend_on_the_others_beside_it():
@@ -123,13 +126,14 @@ def test_methods_with_equal_learning_share_a_training():
 
 
 @pytest.mark.parametrize("ego", ["idm", "lattice"])
-def test_a_cut_in_that_just_misses_counts_as_a_near_miss(ego):
-    """Who would be to blame is asked of a contact that almost was by the rules of one that is."""
+def test_a_cut_in_that_just_misses_is_a_near_miss(ego):
+    """Less than 0.5 s to a car ahead, whoever brought it there."""
     settings = replace(SETTINGS, ego=ego)
     results = random_tests(Worlds(settings, n_worlds=160), PolicyDriver(load_policy(shipped_file(ego))), seed=3)
     close = {r.number for r in results if r.min_ttc_s < 0.5 and not r.failed}
     assert len(close) > 5
     assert {r.number for r in results if r.near_miss and not r.failed} == close
+    assert {r.number for r in results if r.grade == "near miss"} == close
 
 
 def test_the_reward_of_the_training_does_not_change_what_is_measured():

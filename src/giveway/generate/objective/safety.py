@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.kernels import njit
 from giveway.roads.tables import RoadTables
@@ -19,23 +21,36 @@ FAN_CHECKS = 12
 
 IN_LINE_RAD = 0.8
 """Cars that head apart by more than this are not one behind the other."""
+IN_LINE_COS = math.cos(IN_LINE_RAD)
 
 
 @njit(nogil=True)
-def in_line(a: FloatArray, b: FloatArray, a_size: FloatArray, b_size: FloatArray) -> tuple[bool, float, float]:
+def in_line(
+    a: FloatArray, b: FloatArray, a_size: FloatArray, b_size: FloatArray, cos: float, sin: float
+) -> tuple[bool, float, float]:
     """Whether two cars (states) are one behind the other, the bumper gap seen from a (positive: b is ahead of a).
 
-    Seen in the direction of the rear car. Returns (in line, signed gap [m], speed of b along a's heading [m/s]).
+    Args:
+        a: state of a car.
+        b: state of another one.
+        a_size: length and width [m].
+        b_size: length and width [m].
+        cos: of the heading of a.
+        sin: of the heading of a.
+
+    Returns:
+        (in line, signed gap [m], speed of b along a's heading [m/s]); (False, 0, 0) for cars far beside each other.
     """
-    turn = b[HEADING] - a[HEADING]
-    c = math.cos(turn)
-    cos, sin = math.cos(a[HEADING]), math.sin(a[HEADING])
     dx, dy = b[X] - a[X], b[Y] - a[Y]
     along, across = dx * cos + dy * sin, dy * cos - dx * sin
+    if abs(across) > 0.5 * (a_size[1] + b_size[0] + b_size[1]):
+        return False, 0.0, 0.0  # whatever their headings are
+    turn = b[HEADING] - a[HEADING]
+    c = math.cos(turn)
     same, turned = abs(c), abs(math.sin(turn))
     beside = abs(across) - 0.5 * (a_size[1] + b_size[0] * turned + b_size[1] * same)
     gap = abs(along) - 0.5 * (a_size[0] + b_size[0] * same + b_size[1] * turned)
-    lined = beside < 0.0 and c > math.cos(IN_LINE_RAD) and gap > -1.0
+    lined = beside < 0.0 and c > IN_LINE_COS and gap > -1.0
     return lined, gap if along >= 0.0 else -gap - 1e-9, b[SPEED] * c
 
 
@@ -55,6 +70,7 @@ def update_culpable(
     """
     n = state.shape[0]
     for i in range(n):
+        cos, sin = math.cos(state[i, HEADING]), math.sin(state[i, HEADING])
         for j in range(i + 1, n):
             if not (present[i] and present[j]):
                 culpable[i, j] = 0
@@ -65,7 +81,7 @@ def update_culpable(
                 culpable[i, j] = 0
                 inline[i, j] = False
                 continue
-            lined, gap, _ = in_line(state[i], state[j], size[i], size[j])
+            lined, gap, _ = in_line(state[i], state[j], size[i], size[j], cos, sin)
             i_rear = gap > 0.0
             rear, front = (i, j) if i_rear else (j, i)
             unsafe = lined and abs(gap) < d_lon(state[rear, SPEED], state[front, SPEED], LAW)
@@ -91,13 +107,14 @@ def look_ahead(state: FloatArray, present: BoolArray, size: FloatArray, i: int) 
     (inf, -1, inf, inf) if there is none within 60 m; the time to collision is inf if the gap does not close.
     """
     best_gap, best, lead = 60.0, -1, 0.0
+    cos, sin = math.cos(state[i, HEADING]), math.sin(state[i, HEADING])
     for j in range(state.shape[0]):
         if j == i or not present[j]:
             continue
         dx, dy = state[j, X] - state[i, X], state[j, Y] - state[i, Y]
         if dx * dx + dy * dy > 4900.0:
             continue
-        lined, gap, speed = in_line(state[i], state[j], size[i], size[j])
+        lined, gap, speed = in_line(state[i], state[j], size[i], size[j], cos, sin)
         if lined and gap > 0.0 and gap < best_gap:
             best_gap, best, lead = gap, j, speed
     if best < 0:
@@ -178,24 +195,34 @@ def escape_ratio(
     first, last = road.first[way], road.num_rows[way] - 1
     path, step = road.path, float(road.step[way])
     at = first + row
+    # Poses on the middle of the way are the same for all sides: five accelerations x twelve times.
+    middle = np.empty((len(FAN_MPS2) * FAN_CHECKS, 4))
+    row = 0
+    for accel in FAN_MPS2:
+        for t in range(FAN_CHECKS):
+            here = s + _way_on(speed, accel, (t + 1) * FAN_S / FAN_CHECKS, top)
+            near = min(max(int(here / step + 0.5), 0), last)
+            cos, sin = path[first + near, 2], path[first + near, 3]
+            along = here - step * near
+            middle[row, 0] = path[first + near, 0] + along * cos
+            middle[row, 1] = path[first + near, 1] + along * sin
+            middle[row, 2], middle[row, 3] = cos, sin
+            row += 1
     tried = 0
     free = 0
     for side in range(3):
         if (side == 1 and road.left[at] < 0) or (side == 2 and road.right[at] < 0):
             continue
         shift = 0.0 if side == 0 else (2.0 * road.half_width if side == 1 else -2.0 * road.half_width)
-        for accel in FAN_MPS2:
+        for maneuver in range(len(FAN_MPS2)):
             tried += 1
             touched = False
             for t in range(FAN_CHECKS):
-                ahead = (t + 1) * FAN_S / FAN_CHECKS
-                u = ahead / FAN_S
-                here, beside = s + _way_on(speed, accel, ahead, top), d + shift * u * u * (3.0 - 2.0 * u)
-                near = min(max(int(here / step + 0.5), 0), last)
-                cos, sin = path[first + near, 2], path[first + near, 3]
-                along = here - step * near
-                x = path[first + near, 0] + along * cos - beside * sin
-                y = path[first + near, 1] + along * sin + beside * cos
+                u = (t + 1) * FAN_S / FAN_CHECKS / FAN_S
+                beside = d + shift * u * u * (3.0 - 2.0 * u)
+                pose = middle[maneuver * FAN_CHECKS + t]
+                cos, sin = pose[2], pose[3]
+                x, y = pose[0] - beside * sin, pose[1] + beside * cos
                 for j in range(others):
                     dx, dy = boxes[t, j, 0] - x, boxes[t, j, 1] - y
                     reach = half + boxes[t, j, 4] + boxes[t, j, 5]

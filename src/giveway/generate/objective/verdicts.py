@@ -6,13 +6,13 @@ same function that judges drives (:func:`giveway.sim.responsibility.judge`).
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.log import Collision, Grade
 from giveway.core.tracks import AgentKind, Tracks
@@ -21,6 +21,8 @@ from giveway.generate.objective.judging import NEAR_MISS_SHARE
 from giveway.generate.protocol import GRADES, Ending, Outcome
 from giveway.roads.queries import prepare
 from giveway.roads.road import Road
+from giveway.sim import contacts
+from giveway.sim.compiling import compiled
 from giveway.sim.contacts import REGIONS, boxes_touch, fill_box, touched_side
 from giveway.sim.lines import RoadLines, line_through
 from giveway.sim.responsibility import LOOK_BACK_TICKS, Verdict, judge
@@ -121,34 +123,46 @@ def _verdicts(tracks: Tracks, road: RoadLines) -> tuple[list[_Judged], list[_Jud
 def _contacts(tracks: Tracks) -> list[Collision]:
     """Contacts at the last instant, which are new: an older one would have ended the episode, unless it began so."""
     last = tracks.num_instants - 1
-    boxes = np.zeros((2, tracks.num_agents, 7))
-    for k in (0, 1):
-        for i in np.flatnonzero(tracks.observed[:, last - 1 + k]).tolist():
-            at = last - 1 + k
-            fill_box(*tracks.xy[i, at], tracks.heading[i, at], *tracks.size[i], boxes[k, i])
+    at = slice(last - 1, last + 1)
+    xy, heading, on = (np.ascontiguousarray(a[:, at]) for a in (tracks.xy, tracks.heading, tracks.observed))
+    pairs = np.empty((tracks.num_agents * tracks.num_agents, 5), dtype=np.int64)
+    count = _touching(xy, heading, on, tracks.size, pairs)
     return [
-        _contact(tracks, boxes, i, j)
-        for i, j in itertools.combinations(np.flatnonzero(tracks.observed[:, last]).tolist(), 2)
-        if boxes_touch(boxes[1, i], boxes[1, j])
+        Collision(
+            first=str(tracks.ids[i]),
+            second=str(tracks.ids[j]),
+            start_tick=last,
+            end_tick=last,
+            time_s=float(tracks.time_s[last]),
+            relative_speed_mps=math.hypot(*(tracks.velocity[i, last] - tracks.velocity[j, last])),
+            first_region=REGIONS[side],
+            second_region=REGIONS[other_side],
+            at_spawn=bool(older),
+            vulnerable=False,
+        )
+        for i, j, side, other_side, older in pairs[:count].tolist()
     ]
 
 
-def _contact(tracks: Tracks, boxes: FloatArray, i: int, j: int) -> Collision:
-    last = tracks.num_instants - 1
-    (one_before, two_before), (one, two) = boxes[:, [i, j]]
-    seen = bool(tracks.observed[i, last - 1] and tracks.observed[j, last - 1])
-    return Collision(
-        first=str(tracks.ids[i]),
-        second=str(tracks.ids[j]),
-        start_tick=last,
-        end_tick=last,
-        time_s=float(tracks.time_s[last]),
-        relative_speed_mps=math.hypot(*(tracks.velocity[i, last] - tracks.velocity[j, last])),
-        first_region=REGIONS[touched_side(one_before, two_before, one, two)],
-        second_region=REGIONS[touched_side(two_before, one_before, two, one)],
-        at_spawn=not seen or boxes_touch(one_before, two_before),
-        vulnerable=False,
-    )
+@compiled(_box_kernels, contacts)
+def _touching(xy: FloatArray, heading: FloatArray, on: BoolArray, size: FloatArray, pairs: IntArray) -> int:
+    """Cars that touch at the second of two instants: (P, 5) both cars, touched sides, whether they touched before."""
+    n, count = on.shape[0], 0
+    boxes = np.zeros((2, n, 7))
+    for i in range(n):
+        for k in range(2):
+            fill_box(xy[i, k, 0], xy[i, k, 1], heading[i, k], size[i, 0], size[i, 1], boxes[k, i])
+    for i in range(n):
+        for j in range(i + 1, n):
+            if not (on[i, 1] and on[j, 1] and boxes_touch(boxes[1, i], boxes[1, j])):
+                continue
+            row = pairs[count]
+            row[0], row[1] = i, j
+            row[2] = touched_side(boxes[0, i], boxes[0, j], boxes[1, i], boxes[1, j])
+            row[3] = touched_side(boxes[0, j], boxes[0, i], boxes[1, j], boxes[1, i])
+            row[4] = not (on[i, 0] and on[j, 0]) or boxes_touch(boxes[0, i], boxes[0, j])
+            count += 1
+    return count
 
 
 def _facts(of_cars: list[_Judged]) -> dict[str, object]:
