@@ -59,12 +59,19 @@ class Steering(Driver, name="steering"):
         batch.decisions.control[mine] = 0.0
 
 
+class Broken(Driver, name="broken"):
+    """Cannot drive."""
+
+    def decide(self, batch, mine, own):
+        raise ValueError("no pedals")
+
+
 @pytest.fixture
 def drivers():
-    for driver in (Wavering, Steering):
+    for driver in (Wavering, Steering, Broken):
         registry_of("driver").register(driver.info.name, driver)
     yield
-    for driver in (Wavering, Steering):
+    for driver in (Wavering, Steering, Broken):
         registry_of("driver").forget(driver.info.name)
 
 
@@ -219,3 +226,10 @@ def test_areas_of_a_case_are_found_once_and_again_for_other_sizes(cases, monkeyp
     wider = area_tables.shared_areas(case.paths, case.size + 0.5, *asked[2:])
     assert len(calls) == 2
     assert not np.array_equal(wider.span, first.span)
+
+
+def test_a_driver_that_raises_fails_its_cells_and_leaves_a_table(tmp_path, drivers):
+    results = run_realism(out=tmp_path, drivers=["broken"], planners=[], max_cases=2, roll_outs=2)
+    assert results.status.failed == 2
+    assert "no pedals" in results.status.failures[0].reason
+    assert "no case has been judged" in results.table("").text()

@@ -60,7 +60,7 @@ class PassedAreas:
                 came = _is_before(fronts[i], begins[0]) and _is_before(fronts[j], begins[1])
                 if came and math.isfinite(min(when)):
                     self._add(i, j, begins, when[0])
-                    self._add(j, i, begins[::-1], when[1])
+                    self._add(j, i, (begins[1], begins[0]), when[1])
 
     def _add(self, car: int, other: int, begins_m: tuple[float, float], instant: float) -> None:
         passing = Passing(other=other, own_in_m=begins_m[0], other_in_m=begins_m[1], instant=instant)

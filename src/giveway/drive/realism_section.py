@@ -77,6 +77,8 @@ def rows_of(frame: pl.DataFrame) -> list[Row]:
     """Rows of a tidy frame, in the order of the cells."""
     names = ["judged", "driver", "cast", "roll_outs", "seed"]
     found: list[Row] = []
+    if frame.is_empty():
+        return found
     for (judged, driver, cast, roll_outs, seed), part in frame.group_by(names, maintain_order=True):
         scores = part.filter(pl.col("metric") == SCORE)
         known = scores.filter(pl.col("value").is_not_nan() & pl.col("value").is_not_null())
@@ -159,7 +161,11 @@ def leaderboard(results: Results) -> Table:
     bases = sorted({row.basis for row in rows}, key=lambda basis: (basis[0] != TRAFFIC, basis[1], -basis[2], basis[3]))
     blocks = tuple(_block([row for row in rows if row.basis == basis]) for basis in bases)
     missing = results.status.missing
-    notes = [*_notes(rows), *([f"{missing} cells are missing: start the same run again to go on"] if missing else [])]
+    notes = [
+        *_notes(rows),
+        *([] if rows else ["no case has been judged"]),
+        *([f"{missing} cells are missing: start the same run again to go on"] if missing else []),
+    ]
     title = "Realism: likelihood of the recording"
     return Table(title=title, blocks=blocks, banner=banner(REFERENCE, origins), notes=tuple(notes))
 
@@ -265,6 +271,8 @@ class RealismSection(Section):
     def frame(self, results: Results) -> pl.DataFrame:
         """All measurements; of several cells of one case and driver only those that were asked for last."""
         frame = super().frame(results)
+        if frame.is_empty():
+            return frame
         asked = [key for plan in results.store.plans() if self.kind in plan.kinds for key in plan.keys]
         place = pl.col("key").replace_strict({key: n for n, key in enumerate(asked)}, default=-1)
         last = frame.with_columns(place.alias("_place")).sort("_place", maintain_order=True)
