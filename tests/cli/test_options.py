@@ -28,7 +28,7 @@ OWN = {
     "gaps explain": "sample samples t0 parameters path",
     "drive mine": "site kind min_interest per_recording max_gap gallery",
     "drive train": "site epochs stride patience picture",
-    "drive run": "checkpoint predictions",
+    "drive run": "checkpoint predictions traffic",
     "drive realism": "roll_outs",
     "drive score": "legacy",
     "drive replay": "case",

@@ -58,8 +58,8 @@ def test_windows_know_their_neighbors(recordings):
     assert (np.sort(ordered, axis=1) == ordered).all()
     # Neighbors that are present are seen at the same instants: none is in the future of its window.
     one = int(np.argmax(np.isfinite(gap[:, 0])))
-    own = np.flatnonzero((scene.tracks.xy[:, :, 0] == windows.history[one, -1, 0]).any(axis=1))[0]
-    instant = np.flatnonzero(scene.tracks.xy[own, :, 0] == windows.history[one, -1, 0])[0]
+    at = (scene.tracks.xy == windows.history[one, -1, :2]).all(axis=-1)
+    instant = np.flatnonzero(at.any(axis=0))[0]
     assert (scene.tracks.xy[:, instant] == windows.others[one, 0, -1, :2]).all(axis=1).any()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.gaps.files import read_samples
+from giveway.reports.results import Results
 
 SPEC = """
 datasets = ["lgap"]
@@ -83,7 +84,10 @@ def test_status_resume_limit_and_dry_run(store, lgap_root, tmp_path, capsys):
 def test_compare_and_figure(store, tmp_path, capsys):
     out, _ = giveway(capsys, "gaps", "compare", store, "LR_1D", "CV", "--resamples", 50, "--json")
     report = json.loads(out)["result"]["report"]
-    assert report["comparisons"][0]["first_mean"] > report["comparisons"][0]["second_mean"]
+    means = Results.open(store).frame(metric="auc").group_by("model").agg(pl.col("value").mean())
+    known = dict(means.iter_rows())
+    compared = report["comparisons"][0]
+    assert (compared["first_mean"], compared["second_mean"]) == pytest.approx((known["LR_1D"], known["CV"]))
     giveway(capsys, "gaps", "figure", store, "--out", tmp_path / "f.png")
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 

@@ -107,8 +107,8 @@ def test_a_planner_in_its_own_process_does_not_notice_ctrl_c() -> None:
     try:
         worlds.reset(seed=0)
         worlds.step(worlds.natural_actions())
-        assert worlds._outside is not None
-        os.kill(worlds._outside._process.pid, signal.SIGINT)
+        assert worlds._egos is not None
+        os.kill(worlds._egos.host._process.pid, signal.SIGINT)
         for _ in range(3):
             worlds.step(worlds.natural_actions())
         assert worlds.findings == {}

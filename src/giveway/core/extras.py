@@ -14,7 +14,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     "plot": {"matplotlib": "matplotlib"},
     "models": {"sklearn": "scikit-learn"},
     "learn": {"torch": "torch", "safetensors": "safetensors"},
-    "fit": {"torch": "torch", "botorch": "botorch", "cma": "cma"},
+    "fit": {"torch": "torch", "botorch": "botorch"},
     "generate": {
         "torch": "torch",
         "safetensors": "safetensors",

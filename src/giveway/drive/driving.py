@@ -14,6 +14,7 @@ from giveway import __version__
 from giveway.core.case import Case
 from giveway.core.errors import GivewayError
 from giveway.core.log import DriveLog, last_known
+from giveway.core.origins import Origin
 from giveway.drive.scenes import SceneSource, prepared_roads
 from giveway.planning.builtin import DefaultPlanner, IdmPlanner
 from giveway.planning.protocol import Planner
@@ -140,7 +141,7 @@ def _drive_batch(
     failed: dict[str, FailedDrive] = {}
     for case in cases:
         try:
-            made = prepare(case, source.scene_of(case), reacts=meta["traffic"] == "clean" and not everyone_replays)
+            made = prepare(case, source.scene_of(case), reacts=_reacts(case, meta["traffic"]) and not everyone_replays)
             prepared_roads([case], source, roads)
             ready[case.id] = with_drivers(made, driver, everyone_replays=everyone_replays)
         except GivewayError as error:
@@ -148,6 +149,11 @@ def _drive_batch(
     driven = _simulate(list(ready.values()), roads, predictor, make, meta) if ready else {}
     results = {**failed, **driven}
     return [results[case.id] for case in cases]
+
+
+def _reacts(case: Case, traffic: str) -> bool:
+    """Whether traffic gives way and reacts; cars of a generated failure drive as they did, so that it happens again."""
+    return traffic == "clean" and case.origin is not Origin.GENERATED
 
 
 def _simulate(

@@ -397,6 +397,7 @@ class Simulation:
         """
         now = PAST + self.tick
         driven = ~np.isin(self.static.driver[case, agent], (DriverCode.REPLAY, DriverCode.ACTIONS))
+        driven |= self.traffic.reacts[case] & self.traffic.may_react[case, agent]
         future = np.full((case.size, FUTURE_STEPS, STATE_SIZE), np.nan)
         for row in np.flatnonzero(~driven).tolist():
             future[row] = self.static.rec[case[row], agent[row], now + 1 : now + 1 + FUTURE_STEPS]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import multiprocessing
-import pickle
 import signal
 from collections.abc import Mapping
 from dataclasses import replace
+from multiprocessing.reduction import ForkingPickler
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ NO_PATH = np.zeros((0, 6))
 """Stands for a path that the other process has already."""
 
 
-class _Pickler(pickle.Pickler):
+class _Pickler(ForkingPickler):
     """Of messages to a process of our own; maps hold read-only mappings, which pickle refuses."""
 
     def reducer_override(self, obj: Any) -> Any:
@@ -42,7 +42,7 @@ def _read_only(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 def packed(message: Any) -> bytes:
     """A message as a pipe sends it."""
     stream = io.BytesIO()
-    _Pickler(stream, pickle.HIGHEST_PROTOCOL).dump(message)
+    _Pickler(stream).dump(message)
     return stream.getvalue()
 
 
@@ -64,7 +64,7 @@ class ProcessHost:
 
     def __init__(self, planner: str | Planner, *, deadline_s: float | None, warm_up_s: float) -> None:
         made = make_planner(planner) if isinstance(planner, str) else planner
-        error, _ = attempt(pickle.dumps, planner)
+        error, _ = attempt(ForkingPickler.dumps, planner)
         if error:
             raise UsageError(
                 "this planner cannot be sent to a process of its own",
