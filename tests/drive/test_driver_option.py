@@ -1,10 +1,12 @@
 """One driver for the traffic of a run."""
 
+import numpy as np
 import pytest
 
 import giveway
 from giveway.core.case import Role
 from giveway.core.errors import UnknownNameError
+from giveway.drive.replay import write_replay_page
 from giveway.drive.spec import DriveSpec, planned
 
 
@@ -21,6 +23,18 @@ def test_another_driver_is_another_cell_and_another_drive(tmp_path) -> None:
     results = giveway.run_drive(**options, driver="constant_speed")
     speeds = results.frame(metric="s_cou").filter(predictor="constant_velocity")
     assert len(speeds) == 2, "both runs are kept"
+
+
+def test_what_minds_think_in_reacting_traffic_has_places_and_is_shown(tmp_path) -> None:
+    results = giveway.run_drive(
+        out=tmp_path / "R", predictors=["constant_velocity"], max_cases=1, driver="cognitive", planner="idm"
+    )
+    log = results.log(predictor="constant_velocity")
+    thinks = log.minds.partner >= 0
+    assert thinks.any()
+    assert np.isfinite(log.minds.area[thinks]).all() and np.isfinite(log.minds.ghost[thinks]).all()
+    write_replay_page(tmp_path / "page.html", log, None)
+    assert "expects" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_an_unknown_driver_is_refused_before_anything_is_driven() -> None:

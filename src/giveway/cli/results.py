@@ -176,8 +176,12 @@ def _components(kind: str) -> dict[str, dict[str, Any]]:
         }
     if kind == "drivers":
         from giveway.generate.drivers.cars import PolicyDriver, baselines
+        from giveway.sim.drivers import DRIVERS
 
-        return {name: _facts(maker) for name, maker in {"policy": PolicyDriver, **baselines()}.items()}
+        attacking = {"policy": PolicyDriver, **baselines()}
+        known = {name: {"of": "drive", **_facts(DRIVERS.get(name))} for name in DRIVERS.names()}
+        named = {name if name not in known else f"{name} (generate)": maker for name, maker in attacking.items()}
+        return known | {name: {"of": "generate", **_facts(maker)} for name, maker in named.items()}
     from giveway.components import registry_of
 
     registry = registry_of(kind.removesuffix("s") if kind != "searches" else "search")

@@ -7,13 +7,13 @@ from giveway.sim.state import DriverCode
 
 
 class Replay(Driver, name="replay", title="recorded", needs=("recording",)):
-    """Moves as recorded, whatever happens around it."""
+    """Moves as recorded; in traffic that reacts, handed over to IDM where a driven car disturbs it."""
 
     code = DriverCode.REPLAY
 
 
 class Idm(Driver, name="idm", title="IDM"):
-    """Follows the car ahead on its route."""
+    """Follows the car ahead on its route; in traffic that reacts, gives way and slows down for curves."""
 
     code = DriverCode.IDM
 
@@ -31,10 +31,10 @@ class ConstantSpeed(Driver, name="constant_speed", title="constant speed"):
 
 
 class Actions(Driver, name="actions", title="actions", needs=("actions",)):
-    """Pedal and wheel, side speed or manoeuvres from outside; :mod:`giveway.sim.drivers.actions`."""
+    """Pedal and wheel, side speed or manoeuvres from outside."""
 
     code = DriverCode.ACTIONS
 
 
 class External(Driver, name="external", title="planner of one's own", needs=("route", "forecast")):
-    """A planner that is not compiled; :mod:`giveway.sim.drivers.external`."""
+    """A planner in Python, in this process or in one of its own."""

@@ -103,9 +103,10 @@ def _known_areas(batch: Batch, w: int, num: int) -> tuple[_Rows, tuple[Line | No
         kind=areas.kind[here],
         rank=areas.rank[here],
     )
+    route = np.where(traffic.route[w, :num] >= 0, traffic.route[w, :num], batch.static.start_route[w, :num])
     lines = [
         None if r < 0 else Line(road.path[road.first[r] : road.first[r] + road.num_rows[r], :2], float(road.step[r]))
-        for r in traffic.route[w, :num].tolist()
+        for r in route.tolist()
     ]
     return rows, tuple(lines), areas.rec_s[w, :num]
 
