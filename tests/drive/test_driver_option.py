@@ -34,7 +34,8 @@ def test_what_minds_think_in_reacting_traffic_has_places_and_is_shown(tmp_path) 
     assert thinks.any()
     assert np.isfinite(log.minds.area[thinks]).all() and np.isfinite(log.minds.ghost[thinks]).all()
     write_replay_page(tmp_path / "page.html", log, None)
-    assert "expects" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "expects" in page and '"cognitive 2"' in page and '"reactive 2"' not in page
 
 
 def test_an_unknown_driver_is_refused_before_anything_is_driven() -> None:

@@ -38,9 +38,9 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
     traffic = sorted_origins(row for row in log.origins if row.origin is not Origin.DRIVEN)
     title += f". {banner('the replayed traffic', traffic)}" if traffic not in ([], [Origin.RECORDED]) else ""
     roles = {str(i): ("ego" if str(i) == ego else "rated" if log.predicted[k] else "other") for k, i in enumerate(ids)}
-    labels = {
-        str(i): f"{ROLE_LABELS[log.roles[k]]} {i}".strip() for k, i in enumerate(ids) if ROLE_LABELS[log.roles[k]]
-    }
+    drivers = {car.id: car.driver for car in log.case.cars if car.driver}
+    called = {str(i): drivers.get(str(i)) or ROLE_LABELS[log.roles[k]] for k, i in enumerate(ids)}
+    labels = {name: f"{who} {name}" for name, who in called.items() if who}
     document = replay_document(
         Scene(
             tracks=tracks,
