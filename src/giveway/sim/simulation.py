@@ -113,6 +113,9 @@ class Simulation:
         self._waiting_at = -1
         self._waiting: tuple[IntArray, IntArray] = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
         self._no_forecast = no_forecast(self.static, FUTURE_STEPS)
+        self._reacts = bool(self._traffic_library.reacts.any())
+        self._in_step = not choices  # all worlds have the same clock
+        self._last_tick = int(self.static.num_ticks.max())
         self.tick = 0
         """Ticks since the start of the batch; worlds that are over stay where they are."""
         everyone = np.ones(len(self.cases), dtype=np.bool_)
@@ -159,7 +162,7 @@ class Simulation:
     @property
     def done(self) -> bool:
         """Every case has reached its end."""
-        return self.tick >= int(self.static.num_ticks.max())
+        return self.tick >= (self._last_tick if self._in_step else int(self.static.num_ticks.max()))
 
     def waiting(self) -> tuple[IntArray, IntArray]:
         """(R,) case and agent index of the cars to predict now: flagged, present, with an ego that can use it."""
@@ -231,10 +234,10 @@ class Simulation:
             forecast = self.forecast_of(accepted)
         self._plan_outside(forecast)
         self._ask_drivers()
-        if self.traffic.reacts.any():
+        if self._reacts:
             self._each(react, self.decisions, self.traffic, CLEAN)
         self._each(advance, self.decisions, forecast, self.idm, self.profiles)
-        self.tick = int(self.state.tick.max())
+        self.tick = self.tick + 1 if self._in_step and not self.done else int(self.state.tick.max())
         return accepted
 
     def situation(self, case: int, agent: int, forecast: Forecast | None = None) -> Situation:
@@ -344,6 +347,7 @@ class Simulation:
         self.egos.decide(np.flatnonzero(running).tolist(), forecast)
         failed = list(self.egos.findings)
         self.static.num_ticks[failed] = np.minimum(self.static.num_ticks[failed], self.state.tick[failed])
+        self._last_tick = int(self.static.num_ticks.max())
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
