@@ -119,7 +119,7 @@ def main() -> None:
                 "batch_agent_steps_per_s": 1e6 / batch,
                 "ratio_single": None if peer is None else peer / single,
                 "ratio_batch": None if peer is None else peer / batch,
-                "targets": {"ratio_single": 10, "ratio_batch": 100},
+                "targets": {"ratio_single": 25, "ratio_batch": 120},
                 "us_per_agent_step_by_agents": by_agents,
                 "us_per_agent_step_by_cases": by_cases,
             },
