@@ -176,3 +176,10 @@ def nearest(rows):
                 if apart < gap[t, j]:
                     gap[t, j], index[t, j] = apart, i
     return gap, index
+
+
+@njit(cache=True, nogil=True)
+def fill_row(x, y, cos, sin, half_length, half_width, out):
+    """Write the row of a box: center, direction, half its length and width; no rounding."""
+    out[0], out[1], out[2], out[3] = x, y, cos, sin
+    out[4], out[5], out[6] = half_length, half_width, 0.0

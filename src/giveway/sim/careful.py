@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
+from giveway.core._box_kernels import fill_row, pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.sim.rss import place
@@ -121,12 +121,6 @@ def _at(states: FloatArray, on: BoolArray, j: int, k: int, dt: float, out: Float
 
 
 @njit(cache=True, nogil=True)
-def _box(x: float, y: float, cos: float, sin: float, size: FloatArray, out: FloatArray) -> None:
-    out[0], out[1], out[2], out[3] = x, y, cos, sin
-    out[4], out[5], out[6] = 0.5 * size[0], 0.5 * size[1], 0.0
-
-
-@njit(cache=True, nogil=True)
 def could_avoid(
     path: FloatArray, start_s: float, states: FloatArray, on: BoolArray, size: FloatArray, dt: float, plus: bool
 ) -> bool:
@@ -154,12 +148,16 @@ def could_avoid(
     for k in range(n + round(AFTER_S / dt)):
         row = min(max(int((s - path[0, 4]) / step + 0.5), 0), path.shape[0] - 1)
         late, cos, sin = s - path[row, 4], path[row, 2], path[row, 3]
-        _box(path[row, 0] + late * cos, path[row, 1] + late * sin, cos, sin, size[0], own)
+        fill_row(
+            path[row, 0] + late * cos, path[row, 1] + late * sin, cos, sin, 0.5 * size[0, 0], 0.5 * size[0, 1], own
+        )
         reacts, goes_on = False, False
         for j in range(1, agents):
             if not _at(states, on, j, k, dt, car):
                 continue
-            _box(car[X], car[Y], math.cos(car[HEADING]), math.sin(car[HEADING]), size[j], box)
+            fill_row(
+                car[X], car[Y], math.cos(car[HEADING]), math.sin(car[HEADING]), 0.5 * size[j, 0], 0.5 * size[j, 1], box
+            )
             reach = own[4] + own[5] + box[4] + box[5]
             if (box[0] - own[0]) ** 2 + (box[1] - own[1]) ** 2 < reach * reach and pair_overlaps(own, box):
                 if not behind[j]:

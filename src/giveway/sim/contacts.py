@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import shapely
 
-from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
+from giveway.core._box_kernels import fill_row, pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import FloatArray
 from giveway.core.boxes import Boxes, corners, footprints, overlapping_pairs
 from giveway.core.kernels import njit
@@ -34,10 +34,8 @@ REGIONS = tuple(Region)
 @njit(cache=True, nogil=True)
 def fill_box(x: float, y: float, heading: float, length: float, width: float, out: FloatArray) -> None:
     """Row of the box of a car as contacts are tested: shrunk in length and width."""
-    out[0], out[1] = x, y
-    out[2], out[3] = math.cos(heading), math.sin(heading)
-    out[4], out[5] = 0.5 * max(length - SHRINK_M, 0.0), 0.5 * max(width - SHRINK_M, 0.0)
-    out[6] = 0.0
+    half_length, half_width = 0.5 * max(length - SHRINK_M, 0.0), 0.5 * max(width - SHRINK_M, 0.0)
+    fill_row(x, y, math.cos(heading), math.sin(heading), half_length, half_width, out)
 
 
 @njit(cache=True, nogil=True)

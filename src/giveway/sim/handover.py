@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
+from giveway.core._box_kernels import fill_row, pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.kernels import njit
 
@@ -74,27 +74,34 @@ def disturber(
             dx, dy = ahead[q, k, 0] - state[0], ahead[q, k, 1] - state[1]
             if dx * dx + dy * dy > near * near:
                 continue
-            _box(grown, state[0], state[1], math.cos(state[4]), math.sin(state[4]), size[r])
+            fill_row(
+                state[0], state[1], math.cos(state[4]), math.sin(state[4]), 0.5 * size[r, 0], 0.5 * size[r, 1], grown
+            )
             grown[4] += LENGTHEN_M + LENGTHEN_S * speed
             grown[5] += WIDEN_M
-            _box(planned, ahead[q, k, 0], ahead[q, k, 1], ahead[q, k, 2], ahead[q, k, 3], size[q])
+            fill_row(
+                ahead[q, k, 0],
+                ahead[q, k, 1],
+                ahead[q, k, 2],
+                ahead[q, k, 3],
+                0.5 * size[q, 0],
+                0.5 * size[q, 1],
+                planned,
+            )
             if not pair_overlaps(grown, planned):
                 continue
             if rec_on[q, column]:
                 human = rec[q, column]
-                _box(planned, human[0], human[1], math.cos(human[4]), math.sin(human[4]), size[q])
+                fill_row(
+                    human[0],
+                    human[1],
+                    math.cos(human[4]),
+                    math.sin(human[4]),
+                    0.5 * size[q, 0],
+                    0.5 * size[q, 1],
+                    planned,
+                )
                 if pair_overlaps(grown, planned):
                     continue
             return q
     return -1
-
-
-@njit(cache=True, nogil=True)
-def _box(out: FloatArray, x: float, y: float, cos: float, sin: float, size: FloatArray) -> None:
-    out[0] = x
-    out[1] = y
-    out[2] = cos
-    out[3] = sin
-    out[4] = 0.5 * size[0]
-    out[5] = 0.5 * size[1]
-    out[6] = 0.0

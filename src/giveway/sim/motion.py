@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from giveway.core._box_kernels import pair_overlaps  # pyright: ignore[reportUnknownVariableType]
+from giveway.core._box_kernels import fill_row, pair_overlaps  # pyright: ignore[reportUnknownVariableType]
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.planning.profiles import DT_S, PLAN_STEPS
@@ -71,13 +71,8 @@ def note(state: FloatArray, car: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def _box(state: FloatArray, size: FloatArray, grow: float, out: FloatArray) -> None:
-    out[0] = state[0]
-    out[1] = state[1]
-    out[2] = math.cos(state[4])
-    out[3] = math.sin(state[4])
-    out[4] = 0.5 * size[0] + grow
-    out[5] = 0.5 * size[1] + grow
-    out[6] = 0.0
+    cos, sin = math.cos(state[4]), math.sin(state[4])
+    fill_row(state[0], state[1], cos, sin, 0.5 * size[0] + grow, 0.5 * size[1] + grow, out)
 
 
 @njit(cache=True, nogil=True)
