@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from giveway.core.case import Car, Role, Start
+from giveway.core.case import Car, Role, Route, Start
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.sim.case_files import natural_key, read_cases, write_cases
 from giveway.sim.challenge_cases import read_challenge_case
@@ -170,3 +170,21 @@ def test_the_fingerprint_changes_with_anything_in_the_case():
     case = crossing_case()
     assert case.fingerprint == crossing_case().fingerprint
     assert case.fingerprint != replace(case, desired_speed_mps=9.0).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("points", "s_m", "speed_mps", "message"),
+    [
+        (((0.0, 0.0),), 0.0, 1.0, "at least two points"),
+        (((0.0, 0.0), (0.0, 0.0)), 0.0, 1.0, "at least two points"),
+        (((0.0, 0.0), (50.0, 0.0)), 500.0, 1.0, "starts on its route"),
+        (((0.0, 0.0), (50.0, 0.0)), -1.0, 1.0, "starts on its route"),
+        (((0.0, 0.0), (50.0, 0.0)), 5.0, -3.0, "backwards"),
+        (((0.0, 0.0), (float("nan"), 0.0)), 5.0, 3.0, "finite"),
+    ],
+)
+def test_a_route_that_nobody_can_follow_is_refused(points, s_m, speed_mps, message):
+    route = Route(points_m=points, s_m=s_m, speed_mps=speed_mps)
+    case = crossing_case()
+    with pytest.raises(DataError, match=message):
+        replace(case, cars=(replace(case.cars[0], route=route), *case.cars[1:]))

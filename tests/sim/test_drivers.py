@@ -104,3 +104,9 @@ def test_a_driver_that_needs_what_nobody_can_give_is_refused() -> None:
 
         class _Odd(giveway.Driver, name="odd", needs=("telepathy",)):
             pass
+
+
+@pytest.mark.parametrize("driver", ["actions", "external"])
+def test_a_driver_that_waits_for_somebody_outside_cannot_be_named_in_a_case(driver) -> None:
+    with pytest.raises(UsageError, match="outside of the case"):
+        prepare(reactive_case(driver), crossing_scene())

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Literal
 
 from giveway.core.errors import DataError
@@ -24,6 +26,9 @@ DESIRED_SPEED_MPS = 8.0
 LARGEST = {"_s": 1e7, "_m": 1e7, "_mps": 150.0, "_rad": 100.0}
 """No time, place, speed or heading of a case is beyond this, by the ending of its name."""
 
+
+MIN_ROUTE_M = 1.0
+"""A shorter route has no direction."""
 
 MAX_TEXT = 500
 """Longest identifier or name of a case."""
@@ -228,15 +233,27 @@ def check_case(case: Case) -> None:
     if case.ego.predicted:
         raise DataError("the ego is never predicted", where=where, found=f"car {case.ego.id} has predicted = true")
     _check_numbers(case, where)
-    short = [car.id for car in case.cars if car.route is not None and len(car.route.points_m) < 2]
-    if short:
-        raise DataError("a route needs at least two points", where=where, found=", ".join(short))
+    for car in case.cars:
+        if car.route is not None:
+            _check_route(car.route, f"{where}, car {car.id}, route")
     if case.num_ticks < 1:
         raise DataError("a case must last at least one tick", where=where, found=f"{case.start_s} s to {case.end_s} s")
     if case.desired_speed_mps <= 0:
         raise DataError("the desired speed must be positive", where=where, found=case.desired_speed_mps)
     if case.ego.id in case.right_of_way:
         raise DataError("the ego cannot have the right of way over itself", where=where, found=case.ego.id)
+
+
+def _check_route(route: Route, where: str) -> None:
+    """Refuse a route that nobody can follow from its start."""
+    length = sum(math.hypot(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(route.points_m))
+    if length < MIN_ROUTE_M:
+        found = f"{len(route.points_m)} points, {length:g} m"
+        raise DataError(f"a route has at least two points and {MIN_ROUTE_M:g} m", where=where, found=found)
+    if not 0.0 <= route.s_m <= length:
+        raise DataError("a car starts on its route", where=where, found=f"at {route.s_m:g} m of {length:g} m")
+    if route.speed_mps < 0.0:
+        raise DataError("a car does not start backwards", where=where, found=f"{route.speed_mps:g} m/s")
 
 
 def _texts(case: Case) -> dict[str, str]:

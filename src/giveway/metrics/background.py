@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,20 +66,6 @@ def contacts_of(log: DriveLog) -> list[BackgroundContact]:
     return found
 
 
-def by_drivers(logs: Iterable[DriveLog]) -> dict[tuple[str, str], tuple[int, int, float]]:
-    """Pair of drivers to number of cases, of episodes, and seconds of contact."""
-    cases: Counter[tuple[str, str]] = Counter()
-    episodes: Counter[tuple[str, str]] = Counter()
-    seconds: dict[tuple[str, str], float] = {}
-    for log in logs:
-        found = contacts_of(log)
-        cases.update({contact.drivers for contact in found})
-        for contact in found:
-            episodes[contact.drivers] += 1
-            seconds[contact.drivers] = seconds.get(contact.drivers, 0.0) + contact.seconds
-    return {pair: (cases[pair], episodes[pair], round(seconds[pair], 9)) for pair in sorted(episodes)}
-
-
 def _recorded_contacts(log: DriveLog) -> dict[frozenset[str], set[int]]:
     """Pairs of agents to the ticks at which their recorded boxes overlap."""
     contacts = overlapping_pairs(log.recorded, shrink_m=SHRINK_M)
@@ -96,7 +80,8 @@ def _driver(log: DriveLog, agent: int, tick: int) -> str:
     name = str(log.tracks.ids[agent])
     if any(e.kind == "handover" and e.car == name and e.tick <= tick for e in log.events):
         return HANDED_OVER
-    return str(log.roles[agent])
+    named = next((car.driver for car in log.case.cars if car.id == name), "")
+    return named or str(log.roles[agent])
 
 
 def _background(log: DriveLog) -> BoolArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
 from giveway.core.case import TICK_S, Case, Role
-from giveway.core.errors import DataError
+from giveway.core.errors import DataError, UsageError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.roads.routes import CarPath, path_of_way, path_through, project
 from giveway.sim.drivers import DRIVERS
+from giveway.sim.drivers.base import Driver
 from giveway.sim.starts import past_along, shifted
 from giveway.sim.state import FUTURE, PAST, DriverCode
 from giveway.sim.verify import verify_recording
@@ -196,10 +198,22 @@ def _drivers(wanted: Sequence[tuple[str, Role]]) -> tuple[IntArray, tuple[str, .
     codes: list[int] = []
     names: list[str] = []
     for name, role in wanted:
-        code = DRIVERS.get(name).code if name else CODES[role]  # type: ignore[attr-defined]
+        code = _code_of(name) if name else CODES[role]
         codes.append(int(code))
         names.append(name if name and code == DriverCode.EXTERNAL else "")
     return np.array(codes, dtype=np.int64), tuple(names)
+
+
+def _code_of(name: str) -> DriverCode:
+    """Driver code of a registered driver that can move a car of a case by itself."""
+    driver: Any = DRIVERS.get(name)
+    if driver.code == DriverCode.ACTIONS or (driver.code == DriverCode.EXTERNAL and driver.decide is Driver.decide):
+        raise UsageError(
+            "this driver waits for somebody outside of the case to decide",
+            where=f"driver {name!r}",
+            hint="idm, planner, constant_speed, cognitive, replay, or a giveway.Driver of your own",
+        )
+    return driver.code
 
 
 def with_traffic(prepared: PreparedCase, driver: str) -> PreparedCase:
