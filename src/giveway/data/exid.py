@@ -10,8 +10,8 @@ EXID = LevelXDataset(
         "exid",
         "exiD",
         "00..92",
-        "Moers, T., Vater, L., Krajewski, R., Bock, J., Zlocki, A., Eckstein, L. (2022). The exiD Dataset: A Real-World "
-        "Trajectory Dataset of Highly Interactive Highway Scenarios in Germany. IEEE IV 2022. "
+        "Moers, T., Vater, L., Krajewski, R., Bock, J., Zlocki, A., Eckstein, L. (2022). The exiD Dataset: A "
+        "Real-World Trajectory Dataset of Highly Interactive Highway Scenarios in Germany. IEEE IV 2022. "
         "doi:10.1109/IV51971.2022.9827305.",
     ),
     tracks=EXID_TRACKS,

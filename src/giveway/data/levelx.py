@@ -153,9 +153,7 @@ class LevelXDataset:
         )
         return replace(found, extra={"released": agreements}) if agreements else found
 
-    def _check(
-        self, recording: Recording, findings: Findings, agreements: dict[str, str]
-    ) -> RecordingSummary | None:
+    def _check(self, recording: Recording, findings: Findings, agreements: dict[str, str]) -> RecordingSummary | None:
         content = self._read(recording, findings)
         if content is None:
             return None

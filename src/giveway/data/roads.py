@@ -27,9 +27,7 @@ MAX_APART_M = 500.0
 """A map whose box is farther than this from the box of the tracks is of another place."""
 
 
-def read_road(
-    path: Path, *, frame: Frame = "dataset", projection: UtmProjection | None = None
-) -> tuple[LaneMap, str]:
+def read_road(path: Path, *, frame: Frame = "dataset", projection: UtmProjection | None = None) -> tuple[LaneMap, str]:
     """The map in the frame of the recordings and the SHA-256 of its file; parsed again only when the content changed.
 
     Args:
@@ -75,9 +73,7 @@ def check_road(
         findings.warning(match[2], path, line=int(match[1]) if match[1] else None)
 
 
-def check_place(
-    road: LaneMap, parts: Sequence[StateRows], path: Path, findings: Findings, *, field: str = ""
-) -> None:
+def check_place(road: LaneMap, parts: Sequence[StateRows], path: Path, findings: Findings, *, field: str = "") -> None:
     """Report a map that lies farther than :data:`MAX_APART_M` from all tracks: another zone, origin or site."""
     if not parts:
         return
