@@ -174,7 +174,8 @@ class LevelXDataset:
         tables = read_triple(recording, forms, findings)
         if tables is None or not same_recording(tables, findings):
             return None
-        rows = self._rows(*tables, findings)
+        meta, tracks_meta, tracks = tables
+        rows = self._rows(meta, tracks_meta, tracks, findings)
         return None if rows is None else (rows, tables)
 
     def _rows(self, meta: Table, tracks_meta: Table, tracks: Table, findings: Findings) -> StateRows | None:

@@ -98,7 +98,7 @@ def own_center(
         inner_m, outer_m: radii of the ring.
         where: for the note.
     """
-    guess = center
+    guess, off, stretches = center, 0.0, 0
     for _ in range(MAX_REFITS):
         fit = fit_center([tracks], guess, low_m=inner_m, high_m=outer_m)
         if fit is None:
@@ -106,13 +106,13 @@ def own_center(
         off = float(np.hypot(*(fit.center - center)))
         if off <= TOLERANCE_M:
             return center, f"{where}: center of the roundabout confirmed within {off:.2f} m"
-        moved, guess = float(np.hypot(*(fit.center - guess))), fit.center
+        moved, guess, stretches = float(np.hypot(*(fit.center - guess))), fit.center, len(fit.radius_m)
         if moved < SETTLED_M:
             break
     shift = guess - center
     return guess, (
         f"{where}: the vehicles circulate around a center {off:.2f} m from the published one "
-        f"({shift[0]:+.2f}, {shift[1]:+.2f}) m, from {len(fit.radius_m)} stretches"
+        f"({shift[0]:+.2f}, {shift[1]:+.2f}) m, from {stretches} stretches"
     )
 
 
