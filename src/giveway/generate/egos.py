@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from giveway.core.seeds import seed_for
 from giveway.generate.protocol import Outcome, Scenes
 from giveway.planning import make_planner
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import ProfileParameters
+from giveway.planning.profiles import LATTICE_3, ProfileParameters
 from giveway.sim.drivers.external import EpisodeFacts
 from giveway.sim.drivers.hosts import Fault
 from giveway.sim.situations import Names
@@ -29,12 +29,12 @@ class Ego:
     Attributes:
         driver: compiled, or outside.
         idm: parameters of an IDM ego.
-        profiles: parameters of the default planner.
+        profiles: parameters of the lattice.
     """
 
     driver: DriverCode
     idm: IdmParameters | None = None
-    profiles: ProfileParameters = field(default_factory=ProfileParameters)
+    profiles: ProfileParameters = LATTICE_3
 
 
 def resolve_ego(name: str) -> Ego:
@@ -50,7 +50,7 @@ def resolve_ego(name: str) -> Ego:
     return Ego(
         driver=driver,
         idm=parameters if isinstance(parameters, IdmParameters) else None,
-        profiles=parameters if isinstance(parameters, ProfileParameters) else ProfileParameters(),
+        profiles=parameters if isinstance(parameters, ProfileParameters) else LATTICE_3,
     )
 
 

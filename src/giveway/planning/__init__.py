@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 PLANNERS: Registry[Callable[[], Planner]] = Registry(
     "planner",
     {
-        "default": "giveway.planning.builtin:DefaultPlanner",
-        "lattice": "giveway.planning.builtin:DefaultPlanner",
+        "default": "giveway.planning.builtin:LatticePlanner",
+        "lattice": "giveway.planning.builtin:LatticePlanner",
+        "default-2": "giveway.planning.builtin:Lattice2Planner",
+        "lattice-2": "giveway.planning.builtin:Lattice2Planner",
         "idm": "giveway.planning.builtin:IdmPlanner",
+        "idm-2": "giveway.planning.builtin:Idm2Planner",
         "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
         "replay": "giveway.planning.builtin:ReplayPlanner",
     },

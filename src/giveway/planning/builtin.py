@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.planning.encounters import choose_profile
-from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.idm import IdmParameters, comfortable_accel, idm_acceleration
+from giveway.planning.negotiation import NUM_NEGOTIATED, fresh_memory, plan_profile
 from giveway.planning.occupancy import lead_on_path
-from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ProfileParameters
-from giveway.planning.protocol import Plan, PlannerInfo, Situation
+from giveway.planning.profiles import CHECK_STEPS, DT_S, LATTICE_2, LATTICE_3, PLAN_STEPS, ProfileParameters
+from giveway.planning.protocol import Episode, Plan, PlannerInfo, Situation
 from giveway.roads.route_tables import coarse_points
 
 LOOK_AHEAD_M = 40.0
@@ -19,22 +21,49 @@ SIDE_MARGIN_M = 0.2
 """Lateral distance below which it takes a car as being on its path."""
 
 
-class DefaultPlanner:
-    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/planner.md.
+class LatticePlanner:
+    """Sampled speed profiles that negotiate gaps, within comfort; version 3, docs/drive/planner.md.
 
     Args:
         parameters: limits and weights.
     """
 
     def __init__(self, parameters: ProfileParameters | None = None) -> None:
-        self.parameters = parameters or ProfileParameters()
+        self.parameters = parameters or LATTICE_3
+        self._memory = fresh_memory()
 
     @property
     def info(self) -> PlannerInfo:
         """Fact sheet."""
         return PlannerInfo(
-            name="default",
-            title="sampled speed profiles",
+            name="lattice",
+            title="speed lattice",
+            version="3",
+            uses_predictions=True,
+            parameters=self.parameters._asdict(),
+            driver="PLANNER",
+        )
+
+    def reset(self, episode: Episode) -> None:
+        """Forget the gap that was chosen and how long the planner has waited."""
+        self._memory = fresh_memory()
+
+    def plan(self, situation: Situation) -> Plan:
+        """The cheapest candidate."""
+        return _cheapest_plan(situation, self.parameters, self._memory)
+
+
+class Lattice2Planner:
+    """Sampled jerk-limited speed profiles for which others never react; version 2, kept bit for bit."""
+
+    parameters = LATTICE_2
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return PlannerInfo(
+            name="lattice-2",
+            title="speed lattice, version 2",
             version="2",
             uses_predictions=True,
             parameters=self.parameters._asdict(),
@@ -43,39 +72,45 @@ class DefaultPlanner:
 
     def plan(self, situation: Situation) -> Plan:
         """The cheapest profile."""
-        modes = situation.mode_states.shape[0]
-        trial = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES))
-        best = choose_profile(
-            situation.path,
-            coarse_points(situation.path),
-            situation.path_step_m,
-            situation.s_m,
-            situation.speed_mps,
-            situation.accel_mps2,
-            float(situation.size_m[0]),
-            float(situation.size_m[1]),
-            situation.desired_speed_mps,
-            situation.previous_s_m,
-            modes,
-            situation.mode_states,
-            situation.mode_facts.copy(),
-            self.parameters,
-            np.empty((modes, CHECK_STEPS, 2)),
-            trial,
-            np.empty(NUM_CANDIDATES),
-        )
-        return Plan(s_m=trial[0, 1:, best].copy(), speed_mps=float(trial[1, 1, best]))
+        return _cheapest_plan(situation, self.parameters, fresh_memory())
+
+
+def _cheapest_plan(situation: Situation, parameters: ProfileParameters, memory: FloatArray) -> Plan:
+    """What the compiled step does for a planning car."""
+    modes = situation.mode_states.shape[0]
+    trial = np.empty((3, PLAN_STEPS + 1, NUM_NEGOTIATED))
+    best = plan_profile(
+        situation.path,
+        coarse_points(situation.path),
+        situation.path_step_m,
+        situation.s_m,
+        situation.speed_mps,
+        situation.accel_mps2,
+        float(situation.size_m[0]),
+        float(situation.size_m[1]),
+        situation.desired_speed_mps,
+        situation.previous_s_m,
+        modes,
+        situation.mode_states,
+        situation.mode_facts.copy(),
+        parameters,
+        np.empty((modes, CHECK_STEPS, 2)),
+        trial,
+        np.empty(NUM_NEGOTIATED),
+        memory,
+    )
+    return Plan(s_m=trial[0, 1:, best].copy(), speed_mps=float(trial[1, 1, best]))
 
 
 class IdmPlanner:
-    """Follows the car ahead on its path; looks at nothing that is predicted.
+    """Follows the car ahead on its path, within comfort; looks at nothing that is predicted.
 
     Args:
         parameters: of the car-following model.
     """
 
     def __init__(self, parameters: IdmParameters | None = None) -> None:
-        self.parameters = parameters or IdmParameters()
+        self.parameters = parameters or IdmParameters(is_comfortable=1.0)
 
     @property
     def info(self) -> PlannerInfo:
@@ -83,7 +118,7 @@ class IdmPlanner:
         return PlannerInfo(
             name="idm",
             title="IDM",
-            version="2",
+            version="3",
             uses_predictions=False,
             parameters=self.parameters._asdict(),
             driver="IDM",
@@ -104,9 +139,24 @@ class IdmPlanner:
             SIDE_MARGIN_M,
         )
         speed, desired = situation.speed_mps, situation.desired_speed_mps
-        accel = idm_acceleration(speed, desired, gap, lead, self.parameters)
+        wanted = idm_acceleration(speed, desired, gap, lead, self.parameters)
+        accel = wanted
+        if self.parameters.is_comfortable > 0.0:
+            accel, _ = comfortable_accel(wanted, situation.accel_mps2, speed, gap, lead, DT_S)
         s = _cruise(situation.s_m, speed, accel, desired)
         return Plan(s_m=s, speed_mps=max(speed + accel * DT_S, 0.0))
+
+
+class Idm2Planner(IdmPlanner):
+    """Car following without bounds of comfort; version 2, kept bit for bit."""
+
+    def __init__(self) -> None:
+        super().__init__(IdmParameters())
+
+    @property
+    def info(self) -> PlannerInfo:
+        """Fact sheet."""
+        return replace(super().info, name="idm-2", title="IDM, version 2", version="2")
 
 
 class ConstantSpeedPlanner:

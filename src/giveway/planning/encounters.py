@@ -8,6 +8,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
+from giveway.planning.idm import CLEAN
 from giveway.planning.occupancy import blocked_interval
 from giveway.planning.profiles import (
     CHECK_EVERY,
@@ -25,7 +26,23 @@ from giveway.planning.profiles import (
     continued_plan,
     speed_profiles,
 )
+from giveway.planning.right_of_way import imposed_accel
 from giveway.roads.route_tables import descend, nearest_row
+
+ALONG = 0.82
+"""Cosine of the largest angle (35 degrees) to the own path at which a car is taken to join it, not to cross it."""
+
+JOIN_STEP, JOIN_AT, JOIN_TO = range(3)
+"""Columns of ``joins``, see :func:`block_rows`."""
+
+FOLLOWS, NEITHER = -2, -1
+"""Instead of the step at which a mode joins: it is behind the own car, or it does nothing of that kind."""
+
+FOLLOWED_STEP = 4
+"""Step at which the deceleration imposed on a car behind is looked at: after 1 s."""
+
+MAY_IMPOSE, KEPT, REAR, NEAR = range(4)
+"""Columns of ``found``, see :func:`interaction_cost`."""
 
 
 @njit(cache=True, nogil=True)
@@ -41,8 +58,13 @@ def block_rows(
     row_facts: FloatArray,
     look_ahead: float,
     blocked: FloatArray,
+    joins: FloatArray,
+    approach: FloatArray,
 ) -> int:
     """Fill the intervals of the own path that every predicted mode blocks; modes that block nothing are dropped.
+
+    A mode *joins* if it comes into the own path later than at the first step and drives in its direction there, and the
+    own car has not passed that place.
 
     Args:
         path: (P, 6) table.
@@ -56,6 +78,10 @@ def block_rows(
         row_facts: (rows, 5) see :data:`ROW_LENGTH`; the facts of the modes kept are moved to the front.
         look_ahead: how far to look [m].
         blocked: (rows, 25, 2) written: from, to.
+        joins: (rows, 3) written: step at which the mode joins, FOLLOWS if it drives behind the own car already, else
+            NEITHER; arc length of the joined point, where its center is then; its largest blocked arc length then.
+            Without rows: not wanted.
+        approach: (rows, 25) written for modes that join: way to the joined point at each step [m]; not positive beyond.
 
     Returns:
         How many modes block something.
@@ -66,7 +92,8 @@ def block_rows(
     kept = 0
     for r in range(rows):
         at = -1
-        blocks = False
+        joined = -1
+        aligned = False
         half_length = 0.5 * row_facts[r, ROW_LENGTH]
         half_width = 0.5 * row_facts[r, ROW_WIDTH]
         for h in range(CHECK_STEPS):
@@ -92,13 +119,49 @@ def block_rows(
             blocked[kept, h, 0] = low
             blocked[kept, h, 1] = high
             if low < np.inf:
-                blocks = True
-        if blocks:
+                joined = h if joined < 0 else joined
+                aligned = aligned or row_states[r, h, 2] * path[at, 2] + row_states[r, h, 3] * path[at, 3] > ALONG
+        if joined >= 0:
+            if joins.size > 0:
+                center = 0.5 * (blocked[kept, joined, 0] + blocked[kept, joined, 1])
+                meets = aligned and joined > 0 and center > s_own
+                follows = aligned and joined == 0 and center <= s_own
+                joins[kept, JOIN_STEP] = joined if meets else FOLLOWS if follows else NEITHER
+                joins[kept, JOIN_AT] = center
+                joins[kept, JOIN_TO] = blocked[kept, joined, 1]
+                if meets or follows:
+                    _ways_to(row_states[r], joined if meets else FOLLOWED_STEP + 1, approach[kept])
             if kept < r:
                 for fact in range(ROW_FACTS):  # a slice takes Numba a second to compile
                     row_facts[kept, fact] = row_facts[r, fact]
             kept += 1
     return kept
+
+
+@njit(cache=True, nogil=True)
+def _ways_to(states: FloatArray, joined: int, out: FloatArray) -> None:
+    """Way that a mode drives from each step to the one at which it joins [m], up to that step."""
+    out[joined] = 0.0
+    for h in range(joined - 1, -1, -1):
+        out[h] = out[h + 1] + math.hypot(states[h + 1, 0] - states[h, 0], states[h + 1, 1] - states[h, 1])
+
+
+@njit(cache=True, nogil=True)
+def imposed_on(trial: FloatArray, profile: int, join: FloatArray, approach: FloatArray, margin: float) -> float:
+    """Acceleration that a car which joins the own path needs if the own car is there before it [m/s^2].
+
+    a_req = a_IDM(v_j, gap, v) at the time at which the front of the own car reaches the joined point, where the other
+    car sees it; NaN if the own car is there later.
+    """
+    joined = int(join[JOIN_STEP])
+    for h in range(-1, joined):
+        k = CHECK_EVERY * (h + 1)
+        if trial[0, k, profile] >= join[JOIN_AT]:
+            here = max(h, 0)
+            way = approach[here] - approach[here + 1]
+            gap = trial[0, k, profile] - join[JOIN_TO] + approach[here] + (way if h < 0 else 0.0) + margin
+            return imposed_accel(way / (CHECK_EVERY * DT_S), gap, trial[1, k, profile], CLEAN)
+    return np.nan
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +172,10 @@ def interaction_cost(
     blocked: FloatArray,
     row_facts: FloatArray,
     p: ProfileParameters,
-    enough: float = np.inf,
+    enough: float,
+    joins: FloatArray,
+    approach: FloatArray,
+    found: FloatArray,
 ) -> float:
     """Cost of one profile against everything predicted; infinite if it reaches ``enough``.
 
@@ -119,8 +185,17 @@ def interaction_cost(
     moved in front of it. Otherwise any later overlap is a collision, and coming closer than the wanted gap costs as
     well. Probabilities of the modes of a car add up, cars are taken as independent:
     P = 1 - prod_cars (1 - sum_modes p).
+
+    In version 3 a car that joins behind the own one reacts: what counts is the deceleration imposed on it,
+    w max(0, -a_req - 0.5)^2, and part of a collision if it exceeds what is allowed, ``found[MAY_IMPOSE]``, and 1 m/s^2
+    more for the car whose gap was chosen before (``KEPT``). Also written into ``found`` then: the car before which the
+    own one joins (``REAR``; -1 for none), and the probability of a collision before ``near_s`` (``NEAR``).
     """
+    negotiates = joins.size > 0
     survive = 1.0
+    calm = 1.0
+    near = 0.0
+    soonest = PLAN_STEPS
     severity = 0.0
     gap_cost = 0.0
     courtesy = 0.0
@@ -129,10 +204,35 @@ def interaction_cost(
     for r in range(rows):
         if row_facts[r, ROW_CAR] != car:
             survive *= 1.0 - min(hit, 1.0)
+            calm *= 1.0 - min(near, 1.0)
             hit = 0.0
+            near = 0.0
             car = row_facts[r, ROW_CAR]
         weight = row_facts[r, ROW_PROBABILITY]
         polite = row_facts[r, ROW_COURTESY]
+        if negotiates and joins[r, JOIN_STEP] == FOLLOWS and blocked[r, FOLLOWED_STEP, 0] < np.inf:
+            k = CHECK_EVERY * (FOLLOWED_STEP + 1)
+            gap = trial[0, k, profile] - blocked[r, FOLLOWED_STEP, 1] + p.margin_m
+            way = approach[r, FOLLOWED_STEP] - approach[r, FOLLOWED_STEP + 1]
+            imposed = imposed_accel(way / (CHECK_EVERY * DT_S), gap, trial[1, k, profile], CLEAN)
+            more = max(-imposed - p.free_decel_mps2, 0.0)
+            courtesy += weight * polite * p.w_imposed * more * more / p.w_courtesy
+            continue
+        if negotiates and joins[r, JOIN_STEP] >= 0.0:
+            imposed = imposed_on(trial, profile, joins[r], approach[r], p.margin_m)
+            if not math.isnan(imposed):
+                joined = joins[r, JOIN_STEP]
+                share = weight * (1.0 if polite > 0.0 else 0.1)
+                allowed = min(found[MAY_IMPOSE], p.owed_decel_mps2) if polite == 1.0 else found[MAY_IMPOSE]
+                allowed += p.revoke_mps2 if car == found[KEPT] else 0.0
+                more = max(-imposed - p.free_decel_mps2, 0.0)
+                courtesy += share * p.w_imposed * more * more / p.w_courtesy
+                if imposed < -allowed:
+                    courtesy += share * p.cut_in * p.w_collision / p.w_courtesy
+                if joined < soonest:
+                    soonest = joined
+                    found[REAR] = car
+                continue
         ego_first = False
         cuts_in = False
         decided = False
@@ -171,6 +271,7 @@ def interaction_cost(
             if s > low:
                 sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
                 hit += trust * weight
+                near += trust * weight if t <= p.near_s else 0.0
                 severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
                 break
             short = 1.0 - (low - s) / (p.min_gap_m + p.headway_s * v)
@@ -181,6 +282,8 @@ def interaction_cost(
         if p.w_collision * severity + p.w_gap * gap_cost + p.w_courtesy * courtesy >= enough:
             return np.inf
     survive *= 1.0 - min(hit, 1.0)
+    if negotiates:
+        found[NEAR] = 1.0 - calm * (1.0 - min(near, 1.0))
     return p.w_collision * ((1.0 - survive) + severity) + p.w_gap * gap_cost + p.w_courtesy * courtesy
 
 
@@ -211,7 +314,10 @@ def choose_profile(
     reach = PLAN_STEPS * DT_S * (max(v, desired_speed) + 1.0) + 15.0
     half_length = 0.5 * length + p.margin_m
     half_width = 0.5 * width + p.side_margin_m
-    kept = block_rows(path, coarse, step, s, half_length, half_width, rows, row_states, row_facts, reach, blocked)
+    none, nothing = np.empty((0, 0)), np.empty(0)
+    kept = block_rows(
+        path, coarse, step, s, half_length, half_width, rows, row_states, row_facts, reach, blocked, none, none
+    )
     speed_profiles(path, step, s, v, a, desired_speed, p, trial, cost)
     continued_plan(path, step, previous, v, a, desired_speed, p, trial, cost)
     best_cost = np.inf
@@ -224,7 +330,9 @@ def choose_profile(
         if profile < 0:
             break
         own = cost[profile]
-        total = own + interaction_cost(trial, profile, kept, blocked, row_facts, p, best_cost - own)
+        total = own + interaction_cost(
+            trial, profile, kept, blocked, row_facts, p, best_cost - own, none, none, nothing
+        )
         cost[profile] = np.inf
         if total < best_cost:
             best_cost = total

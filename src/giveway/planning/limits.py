@@ -29,3 +29,12 @@ class MotionBounds(NamedTuple):
 
 EGO_BOUNDS = MotionBounds(max_brake_mps2=8.0, max_jerk_mps3=16.0, max_speed_mps=40.0)
 """Of an ego that steers: it may brake and change its acceleration as hard as the emergency profiles of the lattice."""
+
+COMFORT_DECEL_MPS2, COMFORT_ACCEL_MPS2, COMFORT_JERK_MPS3 = 3.0, 2.0, 4.0
+"""Bounds of planners that drive comfortably; what exceeds them is an emergency."""
+
+EMERGENCY_DECEL_MPS2, EMERGENCY_JERK_MPS3 = 8.0, 16.0
+"""Bounds in an emergency."""
+
+STOP_JERK_MPS3, STOP_S = 2.0, 0.2
+"""Standstill is approached with a = -min(sqrt(2 j v), v / tau): a constant jerk j, then at most 2 j, the bound."""

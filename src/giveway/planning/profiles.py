@@ -7,12 +7,21 @@ mode of every visible car, weighted by the mode's probability, and the cheapest 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
+from giveway.planning.limits import (
+    COMFORT_ACCEL_MPS2,
+    COMFORT_DECEL_MPS2,
+    COMFORT_JERK_MPS3,
+    EMERGENCY_JERK_MPS3,
+    STOP_JERK_MPS3,
+    STOP_S,
+)
 from giveway.roads.route_tables import PATH_SPEED
 
 PLAN_STEPS = 50
@@ -47,7 +56,9 @@ class ProfileParameters(NamedTuple):
         horizon_s: predictions are trusted in full up to here, half as much beyond.
         cut_in: how much of a collision it is to be run into from behind after moving in front of somebody.
         keep_plan: how much cheaper a new plan must be to replace the one being driven.
-        w_progress: cost of the share of the reachable distance that is not driven.
+        w_progress: cost of the share of the reachable distance (desired speed for 5 s) that is not driven.
+        progress_m: the share is of this distance instead, so that a meter counts alike at all desired speeds; 0 in
+            version 2.
         w_jerk: cost of the mean squared jerk [per m^2/s^6].
         w_first_jerk: cost of the squared jerk of the first step, the one that is driven for sure [per m^2/s^6].
         w_accel: cost of the mean squared acceleration [per m^2/s^4].
@@ -55,10 +66,26 @@ class ProfileParameters(NamedTuple):
         w_collision: cost of a certain collision; grows with how soon and how fast it happens.
         w_gap: cost of driving closer than the wanted gap.
         w_courtesy: cost of making others brake.
+        polite_decel_mps2: deceleration that may be imposed on a car that the own one joins in front of; 0 in version 2,
+            for which others never react.
+        impatience_mps3: by how much that grows per second of waiting.
+        max_polite_decel_mps2: and how far.
+        owed_decel_mps2: bound of it for a car that has the right of way.
+        free_decel_mps2: imposed decelerations below this cost nothing.
+        w_imposed: cost of the squared excess above that [per m^2/s^4].
+        keep_gap: how much cheaper a plan into another gap must be.
+        revoke_mps2: the gap is given up if it imposes this much more than allowed.
+        committed_s: closer than this to the joined point the gap is not changed.
+        near_s: emergency profiles are looked at only if a collision before this time ...
+        near_probability: ... is this likely.
+        comfort_decel_mps2: hardest braking without an emergency.
+        comfort_accel_mps2: hardest acceleration without an emergency.
+        stop_jerk_mps3: jerk with which standstill is reached, a = -min(sqrt(2 j v), v / 0.2 s); 0 in version 2,
+            a = -v / 0.35 s.
     """
 
-    comfort_jerk_mps3: float = 4.0
-    emergency_jerk_mps3: float = 16.0
+    comfort_jerk_mps3: float = COMFORT_JERK_MPS3
+    emergency_jerk_mps3: float = EMERGENCY_JERK_MPS3
     side_margin_m: float = 0.3
     margin_m: float = 0.3
     headway_s: float = 0.9
@@ -69,6 +96,7 @@ class ProfileParameters(NamedTuple):
     cut_in: float = 0.5
     keep_plan: float = 0.1
     w_progress: float = 4.0
+    progress_m: float = 0.0
     w_jerk: float = 0.06
     w_first_jerk: float = 0.03
     w_accel: float = 0.08
@@ -76,6 +104,53 @@ class ProfileParameters(NamedTuple):
     w_collision: float = 60.0
     w_gap: float = 8.0
     w_courtesy: float = 15.0
+    polite_decel_mps2: float = 0.0
+    impatience_mps3: float = 0.0
+    max_polite_decel_mps2: float = 0.0
+    owed_decel_mps2: float = 0.0
+    free_decel_mps2: float = 0.0
+    w_imposed: float = 0.0
+    keep_gap: float = 0.0
+    revoke_mps2: float = 0.0
+    committed_s: float = 0.0
+    near_s: float = 0.0
+    near_probability: float = 0.0
+    comfort_decel_mps2: float = np.inf
+    comfort_accel_mps2: float = np.inf
+    stop_jerk_mps3: float = 0.0
+
+
+LATTICE_2 = ProfileParameters()
+"""Version 2; also drives the cars of the traffic that react, whatever planner is under test."""
+
+LATTICE_3 = ProfileParameters(
+    headway_s=0.5,
+    min_gap_m=0.7,
+    keep_plan=0.15,
+    w_progress=7.4,
+    w_jerk=0.09,
+    w_first_jerk=0.057,
+    w_accel=0.07,
+    w_speed=0.24,
+    w_gap=6.0,
+    w_courtesy=11.4,
+    progress_m=40.0,
+    polite_decel_mps2=1.0,
+    impatience_mps3=0.15,
+    max_polite_decel_mps2=2.5,
+    owed_decel_mps2=1.5,
+    free_decel_mps2=0.5,
+    w_imposed=1.5,
+    keep_gap=0.3,
+    revoke_mps2=1.0,
+    committed_s=2.0,
+    near_s=1.5,
+    near_probability=0.3,
+    comfort_decel_mps2=COMFORT_DECEL_MPS2,
+    comfort_accel_mps2=COMFORT_ACCEL_MPS2,
+    stop_jerk_mps3=STOP_JERK_MPS3,
+)
+"""Version 3: gaps are negotiated, comfort is a bound, emergencies are exceptions."""
 
 
 # First acceleration [m/s^2], how long it is asked for [s], and what is asked for afterwards.
@@ -99,6 +174,8 @@ REFERENCE_EVERY = 5
 """The reference speed of the path is looked up each half second."""
 NUM_CANDIDATES = NUM_PROFILES + 1
 """The sampled profiles, and last: to go on with the plan of the tick before."""
+IS_COMFORTABLE = (np.arange(NUM_PROFILES) < NUM_COMFORT) & (ACCEL_FIRST >= -COMFORT_DECEL_MPS2)
+"""(profiles,) those that version 3 may drive without an emergency."""
 
 
 @njit(cache=True, nogil=True)
@@ -139,6 +216,7 @@ def speed_profiles(
         speed[i], accel[i], way[i], total[i] = v, a, s, 0.0
     for i in range(NUM_CANDIDATES):
         trial[0, 0, i], trial[1, 0, i], trial[2, 0, i] = s, v, a
+    stopping = 2.0 * p.stop_jerk_mps3
     w_jerk = p.w_jerk / (DT_S * DT_S * PLAN_STEPS)
     w_first = p.w_first_jerk / (DT_S * DT_S)
     w_accel = p.w_accel / PLAN_STEPS
@@ -151,8 +229,13 @@ def speed_profiles(
         wishes = WISHES[k]
         for i in range(NUM_PROFILES):
             wanted = min(wishes[i], max(1.2 * (reference[i] - speed[i]), -2.0))
-            wanted = max(wanted, -speed[i] * (1.0 / 0.35))
+            if p.stop_jerk_mps3 == 0.0:
+                wanted = max(wanted, -speed[i] * (1.0 / 0.35))
+            else:
+                softly = -math.sqrt(stopping * speed[i]) if JERK_SHARE[i] > 0.0 else -np.inf
+                wanted = max(wanted, max(softly, -speed[i] * (1.0 / STOP_S)))
             change = JERK_SHARE[i] * p.comfort_jerk_mps3 + (1.0 - JERK_SHARE[i]) * p.emergency_jerk_mps3
+            change = p.emergency_jerk_mps3 if accel[i] < -p.comfort_decel_mps2 else change
             jump = min(max(wanted - accel[i], -change * DT_S), change * DT_S)
             new_accel = accel[i] + jump
             new_speed = speed[i] + new_accel * DT_S
@@ -167,8 +250,9 @@ def speed_profiles(
         for i in range(NUM_PROFILES):
             trial[0, k + 1, i], trial[1, k + 1, i], trial[2, k + 1, i] = way[i], speed[i], accel[i]
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
+    w_progress = p.w_progress if p.progress_m == 0.0 else p.w_progress * reachable / p.progress_m
     for i in range(NUM_PROFILES):
-        cost[i] = total[i] + p.w_progress * max(1.0 - (way[i] - s) / reachable, 0.0)
+        cost[i] = total[i] + w_progress * max(1.0 - (way[i] - s) / reachable, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -223,5 +307,6 @@ def continued_plan(
         if k == 0:
             cost[i] = p.w_first_jerk * jerk * jerk
     reachable = max(desired_speed * PLAN_STEPS * DT_S, 1.0)
+    w_progress = p.w_progress if p.progress_m == 0.0 else p.w_progress * reachable / p.progress_m
     missing = max(1.0 - (trial[0, PLAN_STEPS, i] - previous[0]) / reachable, 0.0)
-    cost[i] += total / PLAN_STEPS + p.w_progress * missing - p.keep_plan
+    cost[i] += total / PLAN_STEPS + w_progress * missing - p.keep_plan

@@ -125,7 +125,7 @@ def imposed_accel(speed: float, gap: float, other_speed: float, p: IdmParameters
 def hold_accel(speed: float, desired: float, gap: float, p: IdmParameters) -> float:
     """IDM towards a standing obstacle ``gap`` before the front, with s_0 = 1 m and T = 0.5 s [m/s^2]."""
     near = IdmParameters(
-        p.max_accel_mps2, p.comfort_decel_mps2, HOLD_GAP_M, HOLD_HEADWAY_S, p.exponent, p.max_decel_mps2
+        p.max_accel_mps2, p.comfort_decel_mps2, HOLD_GAP_M, HOLD_HEADWAY_S, p.exponent, p.max_decel_mps2, 0.0
     )
     return idm_acceleration(speed, desired, gap, 0.0, near)
 

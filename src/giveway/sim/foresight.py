@@ -76,6 +76,7 @@ def foresee(
         log=_columns(state.log, window, np.nan),
         on=_columns(state.on, window, False),
         ego_plans=np.zeros((static.ego.size, 0, PLAN_STEPS)),
+        ego_emergency=np.zeros((static.ego.size, 0), dtype=np.bool_),
     )
     told: Decisions = Decisions._make(values.copy() for values in decisions)
     copy.plan_s[0] = state.plan_s[tick % 2]

@@ -129,7 +129,8 @@ def drive_log(
     tracks, recorded = driven_tracks(simulation, c), recorded_tracks(prepared)
     logged, events = predictions.of_case(c, prepared.ids.tolist())
     events += [LogEvent(tick=0, kind="note", car="", text=note) for note in prepared.notes]
-    events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + simulation.batch.events[c]
+    events += _life_events(simulation, c, tracks) + _reactions(simulation, c) + _emergencies(simulation, c)
+    events += simulation.batch.events[c]
     path, start_s = prepared.paths[prepared.ego], float(prepared.start_s[prepared.ego])
     recorded_ego_s = _progress(prepared.recorded_path, recorded, prepared.ego, prepared.recorded_start_s)
     expected = prepared.expected_progress_m
@@ -239,6 +240,21 @@ def _reactions(simulation: Simulation, c: int) -> list[LogEvent]:
         text = "goes first: cars waited for each other in a circle" + (f" (time {count})" if count > 1 else "")
         events.append(LogEvent(tick=int(traffic.waiting.freed_tick[c, i]), kind="deadlock", car=str(ids[i]), text=text))
     return events
+
+
+def _emergencies(simulation: Simulation, c: int) -> list[LogEvent]:
+    """When a built-in planner of the ego left the bounds of comfort, and for how long."""
+    prepared = simulation.cases[c]
+    edges = np.flatnonzero(np.diff(simulation.state.ego_emergency[c].astype(np.int64), prepend=0, append=0))
+    return [
+        LogEvent(
+            tick=begin,
+            kind="emergency",
+            car=str(prepared.ids[prepared.ego]),
+            text=f"brakes or accelerates beyond comfort for {TICK_S * (end - begin):.1f} s",
+        )
+        for begin, end in edges.reshape(-1, 2).tolist()
+    ]
 
 
 def _outside(road: PreparedMap | None, tracks: Tracks, driven: BoolArray) -> FloatArray:

@@ -27,7 +27,7 @@ from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, Moti
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
 from giveway.planning.idm import CLEAN, PAPER, IdmParameters
-from giveway.planning.profiles import ProfileParameters
+from giveway.planning.profiles import LATTICE_3, ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.conflicts import routes_and_conflicts
@@ -63,7 +63,7 @@ class Simulation:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
         idm: parameters of car-following cars where traffic does not react, and of an ego that follows.
-        profiles: parameters of the default planner.
+        profiles: parameters of the lattice that drives the ego; version 3 if not given.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
         warm_up_s: added to the deadline of its first answer.
@@ -92,7 +92,7 @@ class Simulation:
         self.choices = tuple(choices or cases)
         self.seed = seed
         self.idm = idm or PAPER
-        self.profiles = profiles or ProfileParameters()
+        self.profiles = profiles or LATTICE_3
         self._library, self._traffic_library, columns = pack(self.choices)
         self.static, self.traffic = self._library, self._traffic_library
         if choices:
@@ -152,7 +152,7 @@ class Simulation:
             load_world(self.static, self._library, w, number)
             load_traffic(self.traffic, self._traffic_library, w, number)
             self._load_names(w, self.choices[number])
-        self.state.ego_plans[worlds] = np.nan
+        self.state.ego_plans[worlds], self.state.ego_emergency[worlds] = np.nan, False
         self.decisions.accel[worlds], self.decisions.postponed[worlds] = np.nan, False
         begin(self.static, self.state, worlds)
         self._drivers = [

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from giveway.planning.negotiation import fresh_memory
 from giveway.planning.profiles import PLAN_STEPS
 from giveway.roads.tables import RoadTables
 from giveway.sim.bicycle import CAR_STATE, MotionBounds
@@ -132,6 +133,8 @@ class State(NamedTuple):
         plan_s: (2, W, A, 50) arc length at +0.1 s ... of the last plan; the two halves alternate from tick to tick.
         ego_plans: (W, T, 50) plan of the ego made at each tick [m], NaN if it made none; not kept if T is 0.
         delayed: (W, A) ticks by which a car's appearance was put off because its place was taken.
+        ego_memory: (W, 3) what the lattice remembers, see :data:`giveway.planning.negotiation.WAITED`.
+        ego_emergency: (W, T) whether a built-in planner of the ego left the bounds of comfort; kept like ``ego_plans``.
     """
 
     tick: IntArray
@@ -147,6 +150,8 @@ class State(NamedTuple):
     plan_s: FloatArray
     ego_plans: FloatArray
     delayed: IntArray
+    ego_memory: FloatArray
+    ego_emergency: BoolArray
 
 
 class Decisions(NamedTuple):
@@ -200,6 +205,8 @@ def empty_state(static: Static, columns: int, plans: int = 0) -> State:
         plan_s=np.zeros((2, *shape, PLAN_STEPS)),
         ego_plans=np.full((shape[0], plans, PLAN_STEPS), np.nan),
         delayed=np.zeros(shape, dtype=np.int64),
+        ego_memory=np.tile(fresh_memory(), (shape[0], 1)),
+        ego_emergency=np.zeros((shape[0], plans), dtype=np.bool_),
     )
 
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from giveway.core import _box_kernels
 from giveway.core.arrays import BoolArray
-from giveway.planning import encounters, idm, occupancy, profiles
+from giveway.planning import encounters, idm, negotiation, occupancy, profiles, right_of_way
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
-from giveway.planning.encounters import choose_profile
-from giveway.planning.idm import IdmParameters, idm_acceleration
+from giveway.planning.idm import IdmParameters, comfortable_accel, idm_acceleration
+from giveway.planning.negotiation import EMERGENCY, GAP, NUM_NEGOTIATED, WAITED, plan_profile
 from giveway.planning.occupancy import lead_on_path
-from giveway.planning.profiles import CHECK_STEPS, DT_S, NUM_CANDIDATES, PLAN_STEPS, ROW_FACTS, ProfileParameters
+from giveway.planning.profiles import CHECK_STEPS, DT_S, LATTICE_2, PLAN_STEPS, ROW_FACTS, ProfileParameters
 from giveway.roads import route_tables
 from giveway.roads.route_tables import PATH_SPEED
 from giveway.sim import bicycle, locate, motion, sight
@@ -50,6 +50,9 @@ def begin(static: Static, state: State, worlds: BoolArray) -> None:
         if not worlds[w]:
             continue
         state.tick[w] = 0
+        state.ego_memory[w, WAITED] = 0.0
+        state.ego_memory[w, GAP] = -1.0
+        state.ego_memory[w, EMERGENCY] = 0.0
         n = static.num_agents[w]
         for i in range(static.driver.shape[1]):
             driver = static.driver[w, i]
@@ -85,7 +88,20 @@ def begin(static: Static, state: State, worlds: BoolArray) -> None:
         )  # fmt: skip
 
 
-@compiled(_box_kernels, idm, occupancy, route_tables, profiles, encounters, bicycle, locate, motion, sight)
+@compiled(
+    _box_kernels,
+    idm,
+    occupancy,
+    route_tables,
+    right_of_way,
+    profiles,
+    encounters,
+    negotiation,
+    bicycle,
+    locate,
+    motion,
+    sight,
+)
 def advance(
     static: Static,
     state: State,
@@ -103,7 +119,7 @@ def advance(
     most = agents * max(forecast.probability.shape[1], 1)
     row_states, row_facts = np.empty((most, CHECK_STEPS, 4)), np.empty((most, ROW_FACTS))
     blocked = np.empty((most, CHECK_STEPS, 2))
-    trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_CANDIDATES)), np.empty(NUM_CANDIDATES)
+    trial, cost = np.empty((3, PLAN_STEPS + 1, NUM_NEGOTIATED)), np.empty(NUM_NEGOTIATED)
     now, shown = np.empty((agents, 5)), np.empty(agents, dtype=np.bool_)
     here, free = np.empty(agents, dtype=np.bool_), np.empty(agents, dtype=np.bool_)
     for w in range(first_world, last_world):
@@ -159,6 +175,7 @@ def advance(
             speed = now[i, 2]
             desired = static.desired_speed[w, i]
             plan = plans[i]
+            urgent = False
             if driver == IDM:
                 accel = decisions.accel[w, i]
                 if math.isnan(accel):
@@ -168,6 +185,8 @@ def advance(
                     if static.slows[w, i]:
                         wanted = min(desired, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
                     accel = idm_acceleration(speed, wanted, gap, lead, idm_parameters)
+                    if ego == i and idm_parameters.is_comfortable > 0.0:
+                        accel, urgent = comfortable_accel(accel, car[ACCEL], speed, gap, lead, DT_S)
                 cruise(plan, s, speed, accel, desired)
                 new_speed = max(speed + accel * DT_S, 0.0)
             elif driver == PLANNER:
@@ -201,7 +220,7 @@ def advance(
                     row_states,
                     row_facts,
                 )
-                best = choose_profile(
+                best = plan_profile(
                     path,
                     coarse,
                     step,
@@ -215,11 +234,13 @@ def advance(
                     rows,
                     row_states,
                     row_facts,
-                    profile_parameters,
+                    profile_parameters if ego == i else LATTICE_2,
                     blocked,
                     trial,
                     cost,
+                    state.ego_memory[w],
                 )
+                urgent = ego == i and state.ego_memory[w, EMERGENCY] > 0.0
                 for k in range(PLAN_STEPS):  # a slice takes Numba a second to compile
                     plan[k] = trial[0, k + 1, best]
                 new_speed = trial[1, 1, best]
@@ -244,6 +265,7 @@ def advance(
             if i == ego and state.ego_plans.shape[1] > 0:
                 for k in range(PLAN_STEPS):
                     state.ego_plans[w, tick, k] = plan[k]
+                state.ego_emergency[w, tick] = urgent
             x, y, heading = look_up(path, step, plan[0])
             place(log[i, after], x, y, heading, new_speed)
             note(log[i, after], car)

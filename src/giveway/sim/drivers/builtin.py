@@ -18,8 +18,8 @@ class Idm(Driver, name="idm", title="IDM"):
     code = DriverCode.IDM
 
 
-class Planned(Driver, name="planner", title="sampled speed profiles", needs=("route", "forecast")):
-    """The compiled speed lattice of the default planner."""
+class Planned(Driver, name="planner", title="speed lattice", needs=("route", "forecast")):
+    """The compiled speed lattice: the planner under test for an ego, version 2 for all other cars."""
 
     code = DriverCode.PLANNER
 
