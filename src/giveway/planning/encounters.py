@@ -187,9 +187,10 @@ def interaction_cost(
     P = 1 - prod_cars (1 - sum_modes p).
 
     In version 3 a car that joins behind the own one reacts: what counts is the deceleration imposed on it,
-    w max(0, -a_req - 0.5)^2, and part of a collision if it exceeds what is allowed, ``found[MAY_IMPOSE]``, and 1 m/s^2
-    more for the car whose gap was chosen before (``KEPT``). Also written into ``found`` then: the car before which the
-    own one joins (``REAR``; -1 for none), and the probability of a collision before ``near_s`` (``NEAR``).
+    w max(0, -a_req - 0.5)^2. If it exceeds what is allowed, ``found[MAY_IMPOSE]`` and 1 m/s^2 more for the car whose
+    gap was chosen before (``KEPT``), it is part of a collision, and the car is taken not to react. Also written into
+    ``found`` then: the car before which the own one joins (``REAR``; -1 for none), and the probability of a collision
+    before ``near_s`` (``NEAR``).
     """
     negotiates = joins.size > 0
     survive = 1.0
@@ -227,12 +228,13 @@ def interaction_cost(
                 allowed += p.revoke_mps2 if car == found[KEPT] else 0.0
                 more = max(-imposed - p.free_decel_mps2, 0.0)
                 courtesy += share * p.w_imposed * more * more / p.w_courtesy
-                if imposed < -allowed:
-                    courtesy += share * p.cut_in * p.w_collision / p.w_courtesy
                 if joined < soonest:
                     soonest = joined
                     found[REAR] = car
-                continue
+                if imposed >= -allowed:
+                    continue
+                # More than may be imposed: it is not taken to react, so that what follows sees the collision.
+                courtesy += share * p.cut_in * p.w_collision / p.w_courtesy
         ego_first = False
         cuts_in = False
         decided = False
