@@ -119,7 +119,7 @@ class ChallengeInputs:
         dt_s: sampling interval; must be 0.1 s, resample before if it is not.
         ego: speed of the ego.
         targets: right-of-way car to its speed, in the order listed; None if it was never present.
-        reactive: right-of-way cars that react to the ego.
+        reactive: cars that react to the ego.
         progress_m: distance of the ego along its recorded path since the start.
         expected_progress_m: distance of the recorded ego.
         ego_left: the ego reached the end of its path before the end of the case.

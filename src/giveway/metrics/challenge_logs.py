@@ -48,9 +48,7 @@ def challenge_inputs(log: DriveLog) -> ChallengeInputs:
         dt_s=log.tracks.dt_s,
         ego=_record(log, log.ego),
         targets={car: _record(log, rows[car]) if car in rows else None for car in log.case.right_of_way},
-        reactive=frozenset(
-            car for car in log.case.right_of_way if car in rows and log.roles[rows[car]] is Role.REACTIVE
-        ),
+        reactive=frozenset(car for car, i in rows.items() if log.roles[i] is Role.REACTIVE),
         progress_m=last_known(log.ego_s),
         expected_progress_m=log.expected_progress_m,
         ego_left=log.ego_left,
