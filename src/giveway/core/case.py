@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -193,8 +194,18 @@ class Case:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over everything above but the origin; changes when anything else in the case changes."""
-        named = {name: value for name, value in case_dict(self).items() if name != "origin"}
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(case_dict(self))
+
+
+def fingerprint_of(plain: Mapping[str, Any]) -> str:
+    """Fingerprint of a case in JSON's types."""
+    named = {name: value for name, value in plain.items() if name != "origin"}
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
+
+def set_id(fingerprints: Iterable[str]) -> str:
+    """Content id of a set of cases: SHA-256 over their sorted fingerprints, so that their order does not matter."""
+    return hashlib.sha256("".join(f"{one}\n" for one in sorted(fingerprints)).encode()).hexdigest()
 
 
 def case_dict(case: Case) -> dict[str, Any]:
