@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from giveway.cli.command import ON_ENGINE, Call, command, group
 from giveway.cli.drive_openloop import openloop
 from giveway.cli.drive_serve import serve
+from giveway.cli.drive_sets import mined_set, verified
 from giveway.cli.envelope import Done
 from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
@@ -30,7 +31,9 @@ def mine(
     call: Call,
     folder: Folder,
     *,
-    out: Annotated[Path, "Case file to write (.json)."],
+    out: Annotated[Path | None, "Case file to write (.json)."] = None,
+    standard: Annotated[str | None, Opt("standard (about 1000 tagged cases), or challenge (48).", ("--set",))] = None,
+    verify: Annotated[Path | None, "Compare the cases of this file with the recordings instead of mining."] = None,
     dataset: Dataset = "interaction",
     site: Sites = (),
     kind: Annotated[Sequence[str], "crossing, merging or entering; repeatable."] = (),
@@ -44,8 +47,12 @@ def mine(
     from giveway.drive.mining import MiningRules
     from giveway.drive.recordings import mine_recordings
 
-    if out.suffix != ".json":
+    if verify is not None:
+        return verified(verify, folder)
+    if out is None or out.suffix != ".json":
         raise UsageError("a case set is a .json file", where="--out", found=out)
+    if standard is not None:
+        return mined_set(call, standard, folder, out, dataset, site, max_recordings, gallery)
     rules = MiningRules(kinds=tuple(kind), min_interest=min_interest, max_cases=per_recording, max_gap_s=max_gap)
     with call.counting("mine") as progress:
         found = mine_recordings(
