@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -128,8 +128,8 @@ def mine_scene(
         case
         for meeting in meetings
         if not chosen.kinds or meeting.kind in chosen.kinds
+        if interest_of(scene.tracks, meeting) >= chosen.min_interest
         if (case := _case(frame, meeting)) is not None
-        if (case.interest or 0.0) >= chosen.min_interest
     ]
     if chosen.following:
         candidates += [case for event in find_following(scene.tracks, traces) if (case := _event_case(frame, event))]
@@ -198,6 +198,7 @@ class _Frame:
     dataset: str
     recording: str
     speeds: SiteSpeeds
+    of_car: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
 
 
 def _case(frame: _Frame, meeting: Meeting) -> Case | None:
@@ -284,10 +285,13 @@ def _made(
 
 def _speeds(frame: _Frame, car: Trace) -> tuple[float, float]:
     """Cruising speed and v_d of a car on its recorded route [m/s]."""
+    if car.row in frame.of_car:
+        return frame.of_car[car.row]
     lanes = {-1} if frame.road is None else set(frame.road.match(car.xy, car.heading).lane.tolist())
     tracks = frame.scene.tracks
     velocity = tracks.velocity[car.row, tracks.observed[car.row]]
-    return frame.speeds.speeds(lanes, float(np.nanmax(np.hypot(*velocity.T))))
+    frame.of_car[car.row] = frame.speeds.speeds(lanes, float(np.nanmax(np.hypot(*velocity.T))))
+    return frame.of_car[car.row]
 
 
 def _is_dense(tracks: Tracks, ego: Trace, start_s: float) -> bool:
