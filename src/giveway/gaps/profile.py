@@ -102,6 +102,32 @@ class Profile(BaseModel):
         description="L-GAP D_A: direction of T over 5 raw samples and the largest dx of the whole track where T points "
         "away, or over 0.05 s and the largest dx so far."
     )
+    contested_place: Literal["published", "paths", "map"] = Field(
+        description="Roundabouts: where the contested place is. 'published': 0 to 30 degrees of a circle, from T's "
+        "approach; 'paths': where the paths of T and E meet; 'map': the same for the center lines of lanes."
+    )
+    order_check: Literal["report", "enforce"] = Field(
+        description="Labels that contradict the order in which T and E passed: counted, or more than 1 % of them are "
+        "an error."
+    )
+    standing_ego: Literal["keep", "drop"] = Field(
+        description="Gaps whose size means nothing because E stands (below 1 m/s at t_0), and constant gaps that are "
+        "more than 0.3 s off Delta_t at t_0."
+    )
+    candidate_order: Literal["accepted_first", "by_time"] = Field(
+        description="rounD: per target the accepted candidate before the rejected ones, which random splits depend "
+        "on, or all in the order in which E passes."
+    )
+    role_2: Literal["any_owner", "other"] = Field(
+        description="rounD: owner of the passage after that of E, which may be E itself, or the next other one."
+    )
+    role_4: Literal["first_absent", "nearest"] = Field(
+        description="rounD: a pedestrian who is not recorded wins the minimum and role 4 is absent, or absent ones are "
+        "left out."
+    )
+    ring_radius: Literal["rounded", "exact"] = Field(
+        description="rounD: radius in the 1D description, rounded to millimeters as published, or exact."
+    )
     commotions: Literal["published", "corrected"] = Field(
         description="Fitting of the CM models. 'published': Sobol points and expected improvement, some horizons lose "
         "their last step, and logarithms are deployed when stage 1 of 2 wins; 'corrected': the optimizer that reaches "
@@ -141,6 +167,13 @@ PAPER = Profile(
     input_frames="bracketing",
     distance_fill="interpolate",
     lgap_window="samples",
+    contested_place="published",
+    order_check="report",
+    standing_ego="keep",
+    candidate_order="accepted_first",
+    role_2="any_owner",
+    role_4="first_absent",
+    ring_radius="rounded",
     commotions="published",
 )
 """As published, defects included."""
@@ -167,6 +200,13 @@ CLEAN = Profile(
     input_frames="past",
     distance_fill="past",
     lgap_window="seconds",
+    contested_place="paths",
+    order_check="enforce",
+    standing_ego="drop",
+    candidate_order="by_time",
+    role_2="other",
+    role_4="nearest",
+    ring_radius="exact",
     commotions="corrected",
 )
 """Corrected; the default for new results."""
@@ -182,6 +222,8 @@ EXTRACTION_SWITCHES = frozenset(
         "resampling",
         "input_frames",
         "distance_fill",
+        "standing_ego",
+        "order_check",
     }
 )
 """Switches that every extraction reads; what one dataset reads beside them is in its ``ExtractionInfo``."""

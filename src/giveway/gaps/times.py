@@ -10,7 +10,7 @@ Reference:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,7 +81,8 @@ def characteristic_times(
         Times; a sample without an observable decision has ``is_decided`` False. t_crit = t_S where E could not stop any
         more when the gap opened, t_A + 0.01 s where E never came that close before T went.
     """
-    filled = filled_with_hindsight(offset=offset, time_s=time_s, description=description)
+    seen = description if description.truth is None else replace(description, distance=description.truth)
+    filled = filled_with_hindsight(offset=offset, time_s=time_s, description=seen)
     n = len(offset) - 1
     windows = velocity_windows(offset=offset, time_s=time_s, rule=profile.velocity_window)
     gap = np.full(len(time_s), np.nan)
@@ -108,6 +109,35 @@ def characteristic_times(
         gap_at_open_s=out[:, 4],
         gap_at_acceptance_s=np.where(accepted, out[:, 5], np.nan),
     )
+
+
+def why_undecided(*, offset: IntArray, description: Description) -> IntArray:
+    """(N,) why nothing is decided, as a place in ``WHY_UNDECIDED``; meaningful only where that is so.
+
+    The first passage of E or T that both are recorded at is looked at, whatever the state of the gap.
+    """
+    seen = description.distance if description.truth is None else description.truth
+    in_place = description.valid if description.ego_in_place is None else description.ego_in_place
+    return _why_undecided(offset, description.valid, in_place, seen)
+
+
+@njit(cache=True)
+def _why_undecided(offset: IntArray, valid: BoolArray, in_place: BoolArray, distance: FloatArray) -> IntArray:
+    out = np.full(len(offset) - 1, 4, dtype=np.int64)
+    for i in range(len(out)):
+        first, stop = offset[i], offset[i + 1]
+        if stop > first and (distance[first, 0] <= 0 or distance[first, 1] <= 0):
+            out[i] = 2
+        for k in range(first + 1, stop):
+            if distance[k - 1, 0] > 0 and distance[k - 1, 1] > 0 and (distance[k, 0] <= 0 or distance[k, 1] <= 0):
+                if not in_place[k]:
+                    out[i] = 0
+                elif not (valid[k - 1] and valid[k]):
+                    out[i] = 1
+                else:
+                    out[i] = 3
+                break
+    return out
 
 
 def velocity_windows(*, offset: IntArray, time_s: FloatArray, rule: str) -> IntArray:

@@ -16,6 +16,7 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
+from giveway.gaps.order import OrderBook
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
@@ -92,6 +93,7 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
         return
     xy = _normalized(tracks, subject, drones[0], facts, profile)
     index = {str(name): k for k, name in enumerate(tracks.ids)}
+    book = OrderBook(tracks)
     for ego in drones:
         pair = [ego, subject]
         rows = slice(int(tracks.first[pair].max()), int(tracks.last[pair].min()) + 1)
@@ -107,6 +109,7 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
             time_s=tracks.time_s[rows],
             xy=np.stack(parts, axis=1),
             constants={},
+            order=book.between(subject, ego, near_s=float(tracks.time_s[rows.start])),
         )
 
 
