@@ -50,7 +50,7 @@ def test_left_turns_are_brought_into_one_frame(lgap_scenes):
 
 @pytest.fixture(scope="module")
 def round_found(round_scenes):
-    return find_gaps(EXTRACTIONS.get("round"), round_scenes, CLEAN)
+    return find_gaps(EXTRACTIONS.get("round"), round_scenes, CLEAN.with_switches(contested_place="published"))
 
 
 def test_roundabout_roles_and_times_are_recovered(round_root, round_found):
@@ -80,7 +80,7 @@ def test_roundabout_roles_and_times_are_recovered(round_root, round_found):
 
 
 def test_the_reduced_variant_keeps_samples_and_times_and_hides_the_others(round_found, round_scenes):
-    reduced = find_gaps(EXTRACTIONS.get("round_2v"), round_scenes, CLEAN)
+    reduced = find_gaps(EXTRACTIONS.get("round_2v"), round_scenes, CLEAN.with_switches(contested_place="published"))
     rules = SampleRules(choice="initial", num_input=2)
     full, few = (samples_at(found, rules, CLEAN).samples for found in (round_found, reduced))
     np.testing.assert_array_equal(full.inputs.sample_id, few.inputs.sample_id)

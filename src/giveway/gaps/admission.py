@@ -15,6 +15,7 @@ REASONS = {
     "kept": "",
     "no_decision": "T neither accepts nor rejects while the gap is observed",
     "role_conflict": "the vehicles ahead of and behind E pass in another order",
+    "no_horizon": "E stands when the tracks end, so the gap never closes",
     "always_critical": "E could not stop any more when the gap opened",
     "before_open": "the prediction time lies before the gap opens",
     "decided": "the decision has been made, or E can no longer stop, at the prediction time",
@@ -88,6 +89,7 @@ def admit(
     reason = np.zeros(len(t_0), dtype=np.int64)
     for name, fails in (
         ("no_decision", ~times.is_decided),
+        ("no_horizon", ~np.isfinite(times.t_close_s)),
         ("always_critical", (times.t_crit_s <= times.t_open_s) & (last == "critical")),
         ("before_open", t_0 < times.t_open_s),
         ("decided", t_0 >= limit),

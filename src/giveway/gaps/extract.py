@@ -152,8 +152,13 @@ def admission_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> Admi
     offset, time_s = found.raw.offset, found.raw.time_s
     delta_t = delta_t_of(found, rules, profile)
     t_0 = prediction_times(found.times, rules.choice, offset=offset, time_s=time_s, delta_t_s=delta_t)
+    relaxed = profile.admission == "eq1"
     admission = admit(
-        found.times, t_0, num_input=rules.num_input, num_input_max=rules.num_input_max, relaxed=rules.relaxed
+        found.times,
+        t_0,
+        num_input=rules.num_input,
+        num_input_max=rules.num_input if relaxed else rules.num_input_max,
+        relaxed=rules.relaxed or relaxed,
     )
     if profile.standing_ego == "keep":
         return admission

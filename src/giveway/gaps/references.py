@@ -15,8 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
+from giveway.core import elementary
 from giveway.core.arrays import FloatArray, IntArray
-from giveway.core.frames import wrap_angle
+from giveway.core.frames import rotated, wrap_angle
 from giveway.core.kernels import njit
 from giveway.core.polylines import Polyline, polyline
 from giveway.gaps.encounters import Encounter, Meeting
@@ -186,7 +187,10 @@ def _median(paths: Sequence[Placed]) -> DrivenPath | None:
         points[k, low - at + back : high - at + back] = path.xy[low:high]
     there = np.isfinite(points[..., 0]).sum(axis=0)
     enough = np.flatnonzero(there >= max(1, MIN_SHARE * len(chosen)))
-    line = np.nanmedian(points[:, enough[0] : enough[-1] + 1], axis=0)
+    # A median per coordinate depends on the axes; laid along the paths, a turned site has the same references.
+    turns = np.array([path.heading(s_m) for path, s_m, _ in chosen])
+    along = float(elementary.arctan2(np.sin(turns).sum(), np.cos(turns).sum()))
+    line = rotated(np.nanmedian(rotated(points[:, enough[0] : enough[-1] + 1], -along), axis=0), along)
     moved = np.concatenate([[True], np.hypot(*np.diff(line, axis=0).T) > JITTER_M])
     if moved.sum() < 3:
         return None

@@ -75,7 +75,7 @@ def characteristic_times(
         offset: (N + 1,).
         time_s: (K,) [s].
         description: valid (K,), distance (K, 7) [m].
-        profile: uses ``velocity_window``.
+        profile: uses ``velocity_window``, ``opening`` and ``closing_floor``.
 
     Returns:
         Times; a sample without an observable decision has ``is_decided`` False. t_crit = t_S where E could not stop any
@@ -88,7 +88,8 @@ def characteristic_times(
     gap = np.full(len(time_s), np.nan)
     out = np.full((n, 6), np.nan)
     open_row = np.full(n, -1, dtype=np.int64)
-    _walk(offset, time_s, description.valid, filled, windows, gap, open_row, out)
+    floor = MIN_SPEED_MPS if profile.closing_floor == "tiny" else 0.0
+    _walk(offset, time_s, description.valid, filled, windows, gap, open_row, out, profile.opening == "root", floor)
     decided = open_row >= 0
     accepted = decided & (out[:, 1] < out[:, 2])
     lengths = np.diff(offset)
@@ -217,6 +218,8 @@ def _walk(
     gap: FloatArray,
     open_row: IntArray,
     out: FloatArray,
+    opens_at_root: bool,
+    floor_mps: float,
 ) -> None:
     """One pass per sample; fills ``gap``, ``open_row`` and ``out`` (N, 6): t_S, t_A, t_C, t_crit, g_S, g_A."""
     d_c, d_a, d_1, l_e = distance[:, 0], distance[:, 1], distance[:, 2], distance[:, 5]
@@ -231,8 +234,8 @@ def _walk(
             continue
         decision = -1
         for k in range(first, stop):
-            speed = max(-_rate(d_c, time_s, k, first, window), MIN_SPEED_MPS)
-            gap[k] = d_c[k] / speed
+            speed = max(-_rate(d_c, time_s, k, first, window), floor_mps)
+            gap[k] = d_c[k] / speed if speed > 0 else np.inf
             margin[k - first] = gap[k] - speed / (2.0 * BRAKING_MPS2)
             is_open[k - first] = valid[k] and d_1[k] > d_c[k] + l_e[k]
             if (
@@ -269,6 +272,9 @@ def _walk(
         if not min(t_a, t_c) < end:
             continue
         t_s = time_s[opened]
+        if opens_at_root and opened > first and valid[opened - 1]:
+            was = d_1[opened - 1] - d_c[opened - 1] - l_e[opened - 1]
+            t_s = _root(was, d_1[opened] - d_c[opened] - l_e[opened], time_s[opened - 1], time_s[opened])
         critical = -1
         for k in range(opened + 1, stop):
             if time_s[k] >= t_a:

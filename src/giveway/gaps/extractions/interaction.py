@@ -38,6 +38,9 @@ class InteractionRoundabouts(RingExtraction):
             if ring is None:
                 notes.append(f"{location}: no roundabout found, left out")
                 continue
+            if ring.turn < 0 and profile.contested_place == "published":
+                notes.append(f"{location}: traffic goes around clockwise, which the published sector does not describe")
+                continue
             notes.append(
                 f"{location}: circle around ({ring.center[0]:.1f}, {ring.center[1]:.1f}) m, outer radius "
                 f"{ring.outer_m:.1f} m, fitted to the tracks"
