@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from giveway.testing.formats import write_format
+
 INTERACTION_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
 PEDESTRIAN_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy"
 
@@ -295,4 +297,28 @@ def generic_root(tmp_path):
         for a, (name, kind) in enumerate([("Auto 1", "Pkw"), ("b", "Rad")])
     ]
     write_lines(tmp_path / "flights" / "flug.txt", ["ID;Zeit;X [ft];Y [ft];Kurs;Art", *rows])
+    return tmp_path
+
+
+@pytest.fixture
+def argoverse2_root(tmp_path):
+    write_format("argoverse2", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def nuplan_root(tmp_path):
+    write_format("nuplan", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def scenarionet_root(tmp_path):
+    write_format("scenarionet", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def womd_root(tmp_path):
+    write_format("womd", tmp_path)
     return tmp_path
