@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from giveway.testing.formats import write_format
+from giveway.testing.formats import WRITERS, write_format
 
 INTERACTION_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
 PEDESTRIAN_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy"
@@ -300,25 +300,14 @@ def generic_root(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def argoverse2_root(tmp_path):
-    write_format("argoverse2", tmp_path)
-    return tmp_path
+def _format_root(name):
+    @pytest.fixture(name=f"{name}_root")
+    def root(tmp_path):
+        write_format(name, tmp_path)
+        return tmp_path
+
+    return root
 
 
-@pytest.fixture
-def nuplan_root(tmp_path):
-    write_format("nuplan", tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def scenarionet_root(tmp_path):
-    write_format("scenarionet", tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def womd_root(tmp_path):
-    write_format("womd", tmp_path)
-    return tmp_path
+for _name in WRITERS:
+    globals()[f"{_name}_root"] = _format_root(_name)

@@ -174,6 +174,38 @@ def test_formats_are_recognized(name, tmp_path):
     assert identify(tmp_path) == [name]
 
 
+@pytest.mark.parametrize("name", ["citr", "dut", "sind"])
+def test_vehicles_and_pedestrians_of_two_files_are_one_scene(name, tmp_path):
+    write_format(name, tmp_path)
+    (scene,) = scenes_of(name, tmp_path)
+    tracks, rate = scene.tracks, DATASETS.get(name).info.frame_rate_hz
+    assert tracks.ids.tolist() == (["7", "8", "P9"] if name == "sind" else ["v0", "v1", "p0"])
+    assert tracks.kind.tolist() == [AgentKind.CAR, AgentKind.CAR, AgentKind.PEDESTRIAN]
+    assert scene.attributes["frame_rate_hz"] == rate
+    for row, agent in enumerate(AGENTS):
+        seen = np.flatnonzero(tracks.observed[row])
+        assert (seen[0], seen[-1]) == agent[6:]
+        velocity = state_at(agent, 0)[3:]
+        np.testing.assert_allclose(tracks.velocity[row, seen], np.tile(velocity, (len(seen), 1)), atol=1e-5)
+    sizes = {"sind": [[4.6, 1.9], [np.nan] * 2], "dut": [[4.5, 1.8], [0.5] * 2], "citr": [[2.4, 1.2], [0.5] * 2]}[name]
+    np.testing.assert_array_equal(tracks.size[[0, 2]], sizes)
+
+
+def test_a_scene_that_lacks_a_file_is_read_without_it(tmp_path):
+    write_format("dut", tmp_path).unlink()
+    (scene,) = scenes_of("dut", tmp_path)
+    assert scene.tracks.ids.tolist() == ["p0"]
+    assert "read without **/*_traj_veh_filtered.csv: this scene has no such file" in scene.provenance.notes
+    assert [p.severity for p in DATASETS.get("dut").verify(tmp_path).problems] == ["warning"]
+
+
+def test_a_pointer_of_git_lfs_counts_as_absent(tmp_path):
+    path = write_format("sind", tmp_path)
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n")
+    (scene,) = scenes_of("sind", tmp_path)
+    assert scene.tracks.ids.tolist() == ["P9"]
+
+
 def test_scenes_survive_the_writer_of_scenarionet(tmp_path):
     write_format("womd", tmp_path / "w")
     before = scenes_of("womd", tmp_path / "w")[-1]

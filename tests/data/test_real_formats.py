@@ -42,6 +42,9 @@ FOLDERS = {
     "nuplan": "tds/trajectory_sample/NuPlan",
     "womd": "tds/trajectory_sample/WOMD",
     "scenarionet": "scenarionet",
+    "dut": "dut",
+    "citr": "citr/data/trajectories_filtered",
+    "sind": "sind",
 }
 
 
@@ -126,3 +129,34 @@ def test_lanes_of_several_ways_are_whole(name, root):
     assert not [warning for warning in road.warnings if "whole bound" in warning]
     place = np.concatenate([lane.center for lane in road.lanes.values()]).mean(axis=0)
     assert 292_000 < place[0] < 302_000  # zone 32
+
+
+def test_dut_and_citr(root):
+    dut = scenes_of("dut", root / "dut")
+    clips = [name.rsplit("/", 1)[-1].rsplit("_", 1)[0] for name in dut]
+    assert (clips.count("intersection"), clips.count("roundabout")) == (17, 11)
+    citr = scenes_of("citr", root / "citr" / "data" / "trajectories_filtered")
+    assert len(citr) == 38
+    assert sum(any(name.startswith("v") for name in scene.tracks.ids) for scene in citr.values()) == 26
+    for scenes in (dut, citr):
+        ratio = [_rate(scene) for scene in scenes.values() if (scene.tracks.kind == 8).any()]
+        assert 0.97 < np.median(ratio) < 1.02
+
+
+def _rate(scene):
+    """Distance by velocity over distance by position, of pedestrians who walk; one if the frame rate is right."""
+    tracks = scene.tracks
+    step = np.diff(tracks.xy, axis=1)
+    speed = tracks.speed[:, 1:]
+    with np.errstate(invalid="ignore"):
+        walks = (tracks.kind == 8)[:, None] & (speed > 0.8)
+    moved = np.hypot(step[..., 0], step[..., 1])
+    good = walks & np.isfinite(moved)
+    return speed[good].sum() * tracks.dt_s / moved[good].sum()
+
+
+def test_sind(root):
+    scenes = scenes_of("sind", root / "sind")
+    assert sum(int(scene.tracks.observed.sum()) for scene in scenes.values()) == 29_323  # pedestrians of three cities
+    assert {scene.location for scene in scenes.values()} == {"Changchun", "Chongqing", "Xi'an"}
+    assert all(scene.road is not None for scene in scenes.values())

@@ -13,6 +13,8 @@ DATASETS: Registry[Dataset] = Registry(
     "dataset",
     {
         "argoverse2": "giveway.data.argoverse2:ARGOVERSE2",
+        "citr": "giveway.data.vci:CITR",
+        "dut": "giveway.data.vci:DUT",
         "exid": "giveway.data.exid:EXID",
         "generic": "giveway.data.generic:GENERIC",
         "highd": "giveway.data.highd:HIGHD",
@@ -24,6 +26,7 @@ DATASETS: Registry[Dataset] = Registry(
         "nuplan": "giveway.data.nuplan:NUPLAN",
         "round": "giveway.data.round:ROUND",
         "scenarionet": "giveway.data.scenarionet:SCENARIONET",
+        "sind": "giveway.data.sind:SIND",
         "store": "giveway.data.stored:STORED",
         "unid": "giveway.data.unid:UNID",
         "womd": "giveway.data.womd:WOMD",

@@ -294,10 +294,56 @@ def _scenarionet(root: Path) -> Path:
     return path
 
 
+def _lines(path: Path, header: str, rows: Sequence[Sequence[Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cells = [",".join(f"{cell:.6f}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows]
+    path.write_text("\n".join([header, *cells]) + "\n")
+    return path
+
+
+def _vci(root: Path, clip: str, rate_hz: float) -> Path:
+    """Vehicles and pedestrians in files of their own, ids of both from 0, rows by frame."""
+    paths: dict[str, Path] = {}
+    for label, kind in (("ped", "pedestrian"), ("veh", "vehicle")):
+        rows: list[list[Any]] = []
+        for frame in range(STEPS):
+            for number, agent in enumerate(one for one in AGENTS if one[1] == kind):
+                if agent[6] <= frame <= agent[7]:
+                    x, y, heading, vx, vy = state_at(agent, frame)
+                    x, y = agent[2] + vx * frame / rate_hz, agent[3] + vy * frame / rate_hz
+                    state = [heading, agent[5]] if label == "veh" else [vx, vy]
+                    rows.append([number, frame, label, x, y, *state])
+        header = "id,frame,label,x_est,y_est," + ("psi_est,vel_est" if label == "veh" else "vx_est,vy_est")
+        paths[label] = _lines(root / "trajectories_filtered" / f"{clip}_traj_{label}_filtered.csv", header, rows)
+    return paths["veh"]
+
+
+def _sind(root: Path) -> Path:
+    rate_hz = 9.99
+    folder = root / "Nowhere" / "8_2_1"
+    vehicles: list[list[Any]] = []
+    pedestrians: list[list[Any]] = []
+    for agent in AGENTS:
+        for frame in range(agent[6], agent[7] + 1):
+            _, _, heading, vx, vy = state_at(agent, frame)
+            x, y = agent[2] + vx * frame / rate_hz, agent[3] + vy * frame / rate_hz
+            row = [frame, 1000.0 * frame / rate_hz]
+            if agent[1] == "pedestrian":
+                pedestrians.append([f"P{agent[0]}", *row, "pedestrian", x, y, vx, vy, 0.0, 0.0])
+            else:
+                vehicles.append([agent[0], *row, "car", x, y, vx, vy, heading, heading, 4.6, 1.9, 0.0, 0.0])
+    start = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,"
+    _lines(folder / "Ped_smoothed_tracks.csv", f"{start}ax,ay", pedestrians)
+    return _lines(folder / "Veh_smoothed_tracks.csv", f"{start}yaw_rad,heading_rad,length,width,ax,ay", vehicles)
+
+
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "argoverse2": _argoverse2,
+    "citr": lambda root: _vci(root, "front_interaction_01", 29.97),
+    "dut": lambda root: _vci(root, "intersection_01", 23.98),
     "nuplan": _nuplan,
     "scenarionet": _scenarionet,
+    "sind": _sind,
     "womd": _womd,
 }
 """Dataset to what writes a tiny recording of it and returns its main file."""
