@@ -81,8 +81,11 @@ def gap_replays(store: Store) -> dict[str, dict[str, Document]]:
 
 
 def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
+    return replay_of(_found(folder, dataset), index)
+
+
+def replay_of(found: FoundGaps, index: int) -> Mapping[str, Any]:
     """One candidate gap as it was recorded, in the frame of its sample, with the times that decide it."""
-    found = _found(folder, dataset)
     raw, times = found.raw, found.times
     rows = slice(int(raw.offset[index]), int(raw.offset[index + 1]))
     time_s, xy = raw.time_s[rows], np.moveaxis(raw.xy[rows], 1, 0)
@@ -113,7 +116,7 @@ def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
     shown = np.flatnonzero(time_s <= float(np.nanmax([*(e.time_s for e in events), time_s[0]])) + REPLAY_MARGIN_S)
     verdict = "accepted" if times.is_accepted[index] else "rejected"
     return replay_document(
-        Scene(tracks=tracks, provenance=Provenance(dataset=dataset, recording="")),
+        Scene(tracks=tracks, provenance=Provenance(dataset=found.extraction.info.name, recording="")),
         title=f"{raw.sample_id[index]}: {verdict}",
         roles={"E": "ego", "T": "rated"},
         labels={"E": "E has priority", "T": "T decides"},
