@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.errors import UsageError
@@ -71,6 +70,8 @@ def rank_agreement(
 def _coefficient(x: FloatArray, y: FloatArray, kind: Kind) -> tuple[float, float]:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
+    from scipy import stats  # half a second, and tables of one predictor rank nothing
+
     found: Any = stats.spearmanr(x, y) if kind == "spearman" else stats.kendalltau(x, y)
     return float(found.statistic), float(found.pvalue)
 
