@@ -20,7 +20,7 @@ from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import lead_car
 from giveway.planning.profiles import DT_S, PLAN_STEPS
-from giveway.planning.right_of_way import SPAWN_PATIENCE_S, STANDING_MPS, may_appear
+from giveway.planning.right_of_way import SPAWN_PATIENCE_S, STANDING_MPS, hold_accel, may_appear
 from giveway.roads import route_tables
 from giveway.roads.route_tables import PATH_SPEED
 from giveway.sim import handover, motion, yielding
@@ -195,7 +195,7 @@ def _react(
                 own.car[w, i].s = lanes[w, i, 0] if known else np.nan
         _hand_over(
             n, PAST + tick, driver, size, recs[w], rec_on[w], ways, now, here, own.car[w], lanes[w], routes[w],
-            rows[w], plan_s[tick % 2, w], replay_route[w], may_react[w], handed[w], cause[w],
+            rows[w], plan_s[tick % 2, w], replay_route[w], may_react[w], handed[w], cause[w], p,
         )  # fmt: skip
         note_waiting(areas, own, w, here[:n], now[:n], size, tick)
         for i in range(n):
@@ -209,7 +209,11 @@ def _react(
                 wanted = min(wanted, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
             gap, lead, who = lead_car(path, coarse, step, i, s, now[:n], here[:n], size, LOOK_AHEAD_M, SIDE_MARGIN_M)
             behind = who >= 0 and gap < BEHIND_M and now[who, 2] < STANDING_MPS and now[i, 2] < STANDING_MPS
-            own.car[w, i].leader = who if behind else -1
+            memory = own.car[w, i]
+            memory.leader = who if behind else -1
+            memory.wanted = wanted
+            memory.lead_at = s + gap
+            memory.lead_speed = lead
             accel = idm_acceleration(now[i, 2], wanted, gap, lead, p)
             if areas.first[w, i] < areas.first[w, i + 1]:
                 room = yield_accel(areas, own, w, i, here[:n], now[:n], size, obeys, wanted, gap, lead, p)
@@ -250,6 +254,7 @@ def _hand_over(
     may_react: BoolArray,
     handed: IntArray,
     cause: IntArray,
+    p: IdmParameters,
 ) -> None:
     """Hand over replay cars that are disturbed; arguments are the rows of one world, ``at`` is the column of now."""
     driven = np.zeros(n, dtype=np.bool_)
@@ -265,6 +270,11 @@ def _hand_over(
             continue
         free = routes[q] < 0 or driver[q] == ACTIONS
         path, _, step = _way(ways, 0 if free else routes[q])
+        if driver[q] == IDM and memory[q].wanted > 0.0:
+            follow_ahead(memory[q], now[q, 2], size[q, 0], p, ahead[q, :, 0])
+            for k in range(LAST_TICK // EVERY_TICKS):
+                _pose(path, step, ahead[q, k, 0], ahead[q, k])
+            continue
         for k in range(LAST_TICK // EVERY_TICKS):  # by its last plan; straight on if it moves freely
             ticks = (k + 1) * EVERY_TICKS
             if free:
@@ -274,11 +284,7 @@ def _hand_over(
                 ahead[q, k, 2] = now[q, 3]
                 ahead[q, k, 3] = now[q, 4]
                 continue
-            x, y, heading = look_up(path, step, plan_s[q, ticks])
-            ahead[q, k, 0] = x
-            ahead[q, k, 1] = y
-            ahead[q, k, 2] = math.cos(heading)
-            ahead[q, k, 3] = math.sin(heading)
+            _pose(path, step, plan_s[q, ticks], ahead[q, k])
     for r in range(n):
         if not here[r] or driver[r] != REPLAY or not may_react[r]:
             continue
@@ -296,6 +302,43 @@ def _hand_over(
         row[r] = min(max(int(s / ways.step[route] + 0.5), 0), ways.num_rows[route] - 1)
         for k in range(PLAN_STEPS):
             plan_s[r, k] = s + now[r, 2] * DT_S * k
+
+
+@njit(cache=True, nogil=True)
+def _pose(path: FloatArray, step: float, s: float, out: FloatArray) -> None:
+    """x, y, cosine and sine of the heading at an arc length."""
+    x, y, heading = look_up(path, step, s)
+    out[0] = x
+    out[1] = y
+    out[2] = math.cos(heading)
+    out[3] = math.sin(heading)
+
+
+@njit(cache=True, nogil=True)
+def follow_ahead(car: Any, v: float, length: float, p: IdmParameters, out: FloatArray) -> None:
+    """Arc lengths at +0.2 s, +0.4 s ... of a car that goes on as it decided one tick ago.
+
+    It follows the car ahead, which keeps its speed, and stops at the line where it waits. Its plan, the acceleration
+    of one tick kept for 5 s, would end a short braking at a standstill, and everybody behind would have to react.
+
+    Args:
+        car: what it remembers, see :data:`giveway.sim.yielding.CAR`.
+        v: its speed [m/s].
+        length: of it [m].
+        p: parameters of car following.
+        out: written [m].
+    """
+    dt = EVERY_TICKS * DT_S
+    s, lead_at = car.s, car.lead_at + car.lead_speed * DT_S
+    for k in range(out.size):
+        accel = idm_acceleration(v, car.wanted, lead_at - s, car.lead_speed, p)
+        if car.line < math.inf:
+            accel = min(accel, hold_accel(v, car.wanted, car.line - s - 0.5 * length, p))
+        new = max(v + accel * dt, 0.0)
+        s += 0.5 * (v + new) * dt
+        lead_at += car.lead_speed * dt
+        v = new
+        out[k] = s
 
 
 @njit(cache=True, nogil=True)

@@ -104,6 +104,10 @@ CAR = np.dtype(
         ("waited", np.float64),
         ("stood", np.float64),
         ("locked", np.float64),
+        ("wanted", np.float64),
+        ("lead_at", np.float64),
+        ("lead_speed", np.float64),
+        ("line", np.float64),
         ("leader", np.int64),
         ("freed_tick", np.int64),
         ("num_freed", np.int64),
@@ -116,6 +120,8 @@ CAR = np.dtype(
 * ``s``: arc length on the own route before the tick; NaN without one [m];
 * ``waited``: time for which it has held, standing; ``stood``: for which it has stood; ``locked``: for which it has been
   part of a cycle [s];
+* ``wanted``: desired speed when it decided, 0 before [m/s]; ``lead_at``, ``lead_speed``: arc length of its center at
+  which it would have touched the car ahead, and the speed of that one [m], [m/s]; ``line``: where it waits [m];
 * ``leader``: car right behind which it stood when it decided, or -1;
 * ``freed_tick``: tick at which a cycle was last resolved by letting this car go, or -1; ``num_freed``: how often;
 * ``held``: whether it held for somebody, or stood right behind somebody, in the last tick.
@@ -166,6 +172,7 @@ def nobody_waits(areas: Areas) -> Waiting:
     """What cars remember before the first tick."""
     car, claim = np.zeros(areas.order.shape, dtype=CAR), np.zeros(areas.row.size, dtype=CLAIM)
     car["s"] = np.nan
+    car["lead_at"] = car["line"] = np.inf
     car["leader"] = car["freed_tick"] = -1
     claim["stopped"] = -1.0
     return Waiting(car=car, claim=claim)
@@ -330,6 +337,7 @@ def yield_accel(
         ):  # fmt: skip
             claim.holds = True
             line = min(line, _line(area, front))
+    car.line = line
     if line == math.inf:
         return math.inf
     for row in range(areas.first[w, i + 1] - 1, areas.first[w, i] - 1, -1):  # stand in no area that somebody needs
@@ -338,6 +346,7 @@ def yield_accel(
             continue
         if present[area.other] and area.kind != MERGING and own.car[w, area.other].s < area.other_out:
             line = min(line, _line(area, front))
+    car.line = line
     return hold_accel(v, desired, line - front, p)
 
 
