@@ -16,7 +16,7 @@ from giveway.roads.library import make_road
 from giveway.roads.library.lanelet import road_of_map
 from giveway.roads.road import Road
 
-MAPS = (".osm", ".osm_xy")
+MAPS = (".osm", ".osm_xy", ".xodr")
 
 
 def world_files(world: WorldSettings) -> dict[str, str]:
