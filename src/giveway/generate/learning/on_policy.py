@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from giveway.core.arrays import FloatArray
 from giveway.core.seeds import seed_for
 from giveway.generate.learning.mappo import PpoLearner, PpoLosses, Rollout, advantages
+from giveway.generate.learning.replay import Float32Array
 from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.training import RoundBase, Tick, Training, mean_of
 
@@ -38,16 +40,13 @@ class OnPolicyRound(RoundBase):
         moved = self.drive(np.clip(actions, -1.0, 1.0))
         training.observed.add(seen)
         rollout.scale = self.scale
-        for kept, value in (
-            (rollout.observations, seen),
-            (rollout.after, moved.observations),
-            (rollout.actions, actions),
-            (rollout.rewards, moved.rewards),
-            (rollout.active, moved.active),
-            (rollout.terminated, moved.terminated),
-            (rollout.done, moved.done),
-        ):
-            kept.append(value)
+        rollout.observations.append(seen)
+        rollout.after.append(moved.observations)
+        rollout.actions.append(actions)
+        rollout.rewards.append(moved.rewards)
+        rollout.active.append(moved.active)
+        rollout.terminated.append(moved.terminated)
+        rollout.done.append(moved.done)
         if len(rollout.rewards) == training.config.rollout:
             self._learn()
         self.tell()
@@ -83,7 +82,7 @@ class OnPolicyRound(RoundBase):
         )
         self.rollout = Rollout()
 
-    def _values(self, observations: np.ndarray) -> np.ndarray:
+    def _values(self, observations: Float32Array) -> FloatArray:
         flat = observations.reshape(-1, *observations.shape[2:])
         return self.learner.value(self.scaled(flat)).numpy().reshape(*observations.shape[:2], -1).astype(np.float64)
 
