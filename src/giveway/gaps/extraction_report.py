@@ -155,6 +155,13 @@ def _circle_warnings(raw: RawGaps, kept: IntArray) -> list[str]:
     return said
 
 
+def report_line(report: ExtractionReport) -> str:
+    """The order check in words, and why candidates have no decision."""
+    order = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in report.order.items() if n) or "nothing to compare"
+    why = ", ".join(f"{n} {name}" for name, n in report.why_undecided.items() if n)
+    return f"order of passage: {order}" + (f"; no_decision: {why}" if why else "")
+
+
 def check_order(report: ExtractionReport) -> None:
     """Refuse samples whose labels contradict the tracks.
 

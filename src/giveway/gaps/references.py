@@ -77,8 +77,6 @@ Way = tuple[DrivenPath, tuple[Reference, Reference]]
 class ReferenceBook(Protocol):
     """Gives the references of an encounter, None where there are none."""
 
-    notes: list[str]
-
     def of(self, encounter: Encounter, /) -> EntryReferences | None:
         """References of the meetings of an encounter."""
         ...

@@ -33,12 +33,10 @@ class LaneStreams:
     Attributes:
         book: routes and their conflicts.
         routes: lanes of each agent of one recording.
-        notes: none.
     """
 
     book: RouteBook
     routes: list[Route | None]
-    notes: list[str]
 
     def targets(self, traffic: Traffic) -> Sequence[int]:
         """Drivers on a route with a lane that gives way to another."""
@@ -93,7 +91,7 @@ class LaneExtraction:
                 notes[f"{scene.location}: no map, or no rule in it that says who gives way; left out"] = None
                 continue
             book = books.setdefault(scene.location, RouteBook(scene.road))
-            streams = LaneStreams(book=book, routes=book.routes(scene.tracks), notes=[])
+            streams = LaneStreams(book=book, routes=book.routes(scene.tracks))
             encounters = list(encounters_of(traffic_of(scene), streams))
             samples += path_samples(encounters, streams, prefix="lanes")
         return Candidates(raw=path_gaps(samples), notes=tuple(notes))
