@@ -24,6 +24,7 @@ LINES = {
     "data verify": "data verify {small}/lgap -d lgap",
     "data show": "data show {small}/interaction -d interaction --duration 2 -o {out}",
     "data convert": "data convert {small}/lgap -d lgap -o {out}",
+    "data lanes": "data lanes {small}/interaction -d interaction --site DR_SYN_Merging_A -o {out}.osm",
     "gaps extract": "gaps extract {small}/lgap -d lgap --t0 constant",
     "gaps run": "gaps run {small}/gaps.toml --data lgap={small}/lgap --limit 1 -w 1 -o {out}",
     "gaps table": "gaps table {small}/gaps --metric auc",

@@ -282,7 +282,9 @@ def realism(
 def table(
     call: Call,
     store: Annotated[str, "Folder of giveway drive run, or s3://…"],
-    name: Annotated[str, "leaderboard, cases for the terms of every case, or realism."] = "leaderboard",
+    name: Annotated[
+        str, "leaderboard, cases for the terms of every case, measures, contacts, or realism."
+    ] = "leaderboard",
     *,
     format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,

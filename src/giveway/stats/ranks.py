@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
@@ -48,6 +47,8 @@ def rank_agreement(first: FloatArray, second: FloatArray, *, num_units: int, con
 
 def spearman(first: FloatArray, second: FloatArray) -> FloatArray:
     """(B,) Spearman's rho of the rows of two (B, n) tables; NaN where a side is constant or has NaN."""
+    from scipy.stats import rankdata  # half a second, and tables of one predictor rank nothing
+
     x, y = (rankdata(side, axis=1, nan_policy="propagate") for side in (first, second))
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
