@@ -198,6 +198,10 @@ class EgoVectorEnv(VectorEnv[Any, Any, Any]):
         infos |= self._facts()
         return self._seen(), after.rewards, after.terminated, after.truncated, infos
 
+    def critic_state(self) -> Any:
+        """(W, 3) for a critic that may see more than the actor; see :meth:`EgoBatch.critic_state`."""
+        return self._batch.critic_state()
+
     def log(self, env: int) -> Any:
         """The :class:`giveway.DriveLog` of the episode of a world so far."""
         return self._batch.log(env, META)

@@ -53,6 +53,9 @@ PRIORITY = {"own": 1.0, "other": -1.0, "none": 0.0}
 SCORE = "challenge"
 """Metric of a finished episode."""
 
+CRITIC_SIZE = 3
+"""Columns of :meth:`EgoBatch.critic_state`."""
+
 
 class Stepped(NamedTuple):
     """What a tick gave.
@@ -243,6 +246,15 @@ class EgoBatch:
             return {}
         log = drive_log(self.simulation, w, PredictionLog(), None, {})
         return {"score": float(METRICS.get(SCORE)(log).value), "contacts": len(log.collisions)}
+
+    def critic_state(self) -> Any:
+        """(W, 3) float32 what rewards depend on and a planner is not told: share of the recorded progress that is made,
+        what is left of it, in units of 30 m, and of the time, in units of 5 s.
+        """
+        made, left = self._progress(), (self.static.num_ticks - self.state.tick) * TICK_S
+        share = np.clip(made / np.maximum(self._expected, 1.0), 0.0, 2.0)
+        room = np.clip((self._expected - made) / 30.0, -2.0, 4.0)
+        return np.stack([share, room, left / 5.0], axis=1).astype(np.float32)
 
     def _progress(self) -> FloatArray:
         """(W,) way of the egos along their routes since their starts [m]."""
