@@ -33,7 +33,8 @@ class LearningSettings(BaseModel):
         value: PPO, weight of the squared error of the critic.
         grad_clip: largest norm of a gradient.
         reward_scale: PPO, factor of the reward.
-        contact_ends: PPO, whether a contact of the ego ends an episode.
+        contact_ends: PPO, whether a contact of the ego ends an episode. It does not by default: where all that is left to
+            collect are costs, an end would pay.
 
     Reference:
         Schulman et al. 2017, arXiv:1707.06347 (PPO); Schulman et al. 2016, arXiv:1506.02438 (advantages); Pinto et al.
@@ -44,18 +45,18 @@ class LearningSettings(BaseModel):
 
     hidden: tuple[Width, ...] = Field(default=(64, 64), min_length=1, max_length=4)
     rate: float = Field(default=1e-3, gt=0, le=1)
-    batch: int = Field(default=2048, ge=1)
+    batch: int = Field(default=4096, ge=1)
     gamma: float = Field(default=0.99, ge=0, lt=1)
     trace: float = Field(default=0.95, ge=0, le=1)
     clip: float = Field(default=0.2, gt=0, lt=1)
-    epochs: int = Field(default=3, ge=1, le=100)
+    epochs: int = Field(default=4, ge=1, le=100)
     segment: int = Field(default=32, ge=2, le=1000)
     deviation: float = Field(default=0.5, gt=0, le=4)
     entropy: float = Field(default=1e-3, ge=0)
     value: float = Field(default=0.5, ge=0)
     grad_clip: float = Field(default=0.5, gt=0)
     reward_scale: float = Field(default=0.2, gt=0)
-    contact_ends: bool = True
+    contact_ends: bool = False
 
 
 class PlannerTrainingSpec(BaseModel):
@@ -88,7 +89,7 @@ class PlannerTrainingSpec(BaseModel):
     demonstrator: Literal["recorded", "lattice"] = "recorded"
     env_steps: int = Field(default=2_000_000, ge=1, le=1_000_000_000)
     rounds: int = Field(default=20, ge=1, le=1000)
-    worlds: int = Field(default=256, ge=1, le=4096)
+    worlds: int = Field(default=512, ge=1, le=4096)
     learning: Mapping[str, Any] = Field(default_factory=dict)
     seed: int = 0
 
