@@ -62,7 +62,8 @@ class Connection:
         address: host:port.
         token: shown to the server, if given.
         root_certificate: PEM of the authority that signed the server's certificate; None is without encryption.
-        name: how the server tells this client apart; random if None.
+        name: of this client, for reports; random if None.
+        session: :attr:`session` of an earlier connection, to go on as the same client; None is a new one.
         stream: use one stream where the server offers it; False makes two calls per prediction.
     """
 
@@ -73,6 +74,7 @@ class Connection:
         token: str | None = None,
         root_certificate: bytes | None = None,
         name: str | None = None,
+        session: str | None = None,
         stream: bool = True,
     ) -> None:
         if root_certificate is None:
@@ -82,11 +84,18 @@ class Connection:
         self._metadata = [("giveway-protocol", PROTOCOL), ("giveway-client", name or uuid.uuid4().hex)]
         if token is not None:
             self._metadata.append(("authorization", f"Bearer {token}"))
+        if session is not None:
+            self._metadata.append((SESSION, session))
         self._fetch = self._call(FETCH, FetchEnvRequest, FetchEnvResponse)
         self._push = self._call(PUSH, PushMyTrajectoryRequest, PushMyTrajectoryResponse)
         self.streams = stream
         """Whether turns go over a stream; False from the moment on at which a server turns out not to offer it."""
         self._stream: _Stream | None = None
+
+    @property
+    def session(self) -> str | None:
+        """The secret by which the server recognizes this client; None before it has sent one."""
+        return dict(self._metadata).get(SESSION)
 
     def _call(self, path: str, asked: Any, answered: Any) -> Callable[..., Any]:
         return self._channel.unary_unary(
