@@ -78,6 +78,27 @@ def round_root(tmp_path):
 
 
 @pytest.fixture
+def unid_root(tmp_path):
+    return write_levelx(tmp_path, [("car", 0, 9, 4.0, 2.0), ("animal", 3, 6, 0.0, 0.0), ("motorcycle", 2, 7, 0.0, 0.0)])
+
+
+EXID_COLUMNS = (
+    "traveledDistance,latLaneCenterOffset,laneWidth,laneletId,laneChange,lonLaneletPos,laneletLength,leadDHW,leadDV,"
+    "leadTHW,leadTTC,leadId,rearId,leftLeadId,leftRearId,leftAlongsideId,rightLeadId,rightRearId,rightAlongsideId"
+)
+
+
+@pytest.fixture
+def exid_root(tmp_path):
+    write_levelx(tmp_path, [("car", 0, 9, 4.0, 2.0), ("truck", 3, 6, 12.0, 2.5)])
+    path = tmp_path / "data" / "00_tracks.csv"
+    header, *rows = path.read_text().splitlines()
+    more = "1.0,0.1;-3.4,3.5;3.5,1500;1501,0,10.0,90.0,-1,-1000,-1,-1,7,-1,-1,-1,4;5,-1,-1,-1"
+    write_lines(path, [f"{header},{EXID_COLUMNS}", *(f"{row},{more}" for row in rows)])
+    return tmp_path
+
+
+@pytest.fixture
 def ind_root(tmp_path):
     tracks = [("car", 0, 9, 4.0, 2.0), ("pedestrian", 3, 6, 0.0, 0.0), ("truck_bus", 5, 12, 12.0, 2.5)]
     return write_levelx(tmp_path, tracks, decimals=5)

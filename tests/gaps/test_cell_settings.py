@@ -45,6 +45,7 @@ CHANGED = {
     "leeds_offset": 40,
     "lgap_window": 60,
     "scale_per_recording": 40,
+    "ring_center": 40,
     "velocity_window": 140,
     "critical_degenerate": 28,
     "delta_t_constraints": 60,

@@ -90,12 +90,27 @@ def test_the_reduced_variant_keeps_samples_and_times_and_hides_the_others(round_
     assert (few.inputs.distance[:, 2:5] == 500.0).all()
 
 
-def test_a_roundabout_framed_differently_fails_loudly(round_scenes):
+@pytest.mark.parametrize("shift", [(1.0, 0.0), (-1.2, 1.6)])
+def test_a_roundabout_framed_differently_is_read_around_its_own_center(round_scenes, shift):
     scene = round_scenes[0]
-    moved = replace(scene, tracks=replace(scene.tracks, xy=scene.tracks.xy + np.array([1.0, 0.0])))
-    with pytest.raises(DataError, match="another center") as caught:
-        EXTRACTIONS.get("round").enumerate([moved], CLEAN)
-    assert "1.0" in str(caught.value) or "0.9" in str(caught.value)
+    moved = replace(scene, tracks=replace(scene.tracks, xy=scene.tracks.xy + np.array(shift)))
+    as_is, clean, paper = (
+        EXTRACTIONS.get("round").enumerate([one], profile)
+        for one, profile in ((scene, CLEAN), (moved, CLEAN), (moved, PAPER))
+    )
+    off = np.hypot(*shift)
+    assert f"around a center {off:.1f}"[:-1] in clean.notes[0] and clean.notes == paper.notes
+    same = set(as_is.raw.sample_id) & set(clean.raw.sample_id)
+    assert len(same) > 0.9 * len(as_is.raw.sample_id)
+    assert len(set(as_is.raw.sample_id) & set(paper.raw.sample_id)) < len(same)
+
+
+def test_a_recording_at_an_unknown_location_does_not_end_the_others(round_scenes):
+    lost = replace(round_scenes[0], location="7")
+    found = EXTRACTIONS.get("round").enumerate([lost, round_scenes[0]], CLEAN)
+    alone = EXTRACTIONS.get("round").enumerate([round_scenes[0]], CLEAN)
+    np.testing.assert_array_equal(found.raw.sample_id, alone.raw.sample_id)
+    assert "left out, unknown location" in found.notes[0]
 
 
 def test_an_unknown_location_is_refused():

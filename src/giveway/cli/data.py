@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -180,7 +180,10 @@ def _summary(
         + (f", {errors} errors" if errors else "")
         + (f", {warnings} warnings" if warnings else "")
     )
-    return [*([listing("Locations", heads, rows, form=".1f")] if rows else []), line]
+    agreements = Counter(verification.extra.get("released", {}).values())
+    release = ", ".join(f"{count} {word}" for word, count in sorted(agreements.items()))
+    table = [listing("Locations", heads, rows, form=".1f")] if rows else []
+    return [*table, line, *([f"compared with the official files of {title}: {release}"] if release else [])]
 
 
 def _text(problem: Problem) -> str:

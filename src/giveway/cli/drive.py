@@ -59,7 +59,8 @@ def mine(
     kinds = ", ".join(f"{n} {name}" for name, n in found["kinds"].items())
     sources = ", ".join(f"{name} {n}" for name, n in found["right_of_way_by"].items())
     return Done(
-        result={"file": out, **found}, text=[f"{found['cases']} cases in {out}: {kinds}", f"right of way by {sources}"]
+        result={"file": out, **found},
+        text=[f"{found['cases']} cases in {out}: {kinds}", f"right of way by {sources}", *found["left_out"]],
     )
 
 
@@ -103,7 +104,7 @@ def train(
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
     with call.counting("read") as progress:
         found = read_scenes(folder, dataset=dataset, sites=site, max_recordings=max_recordings, progress=progress)
-        scenes = [scene for _, scene in found]
+        scenes = list(found)
     options = TrainingOptions(epochs=epochs, seed=seed, device=device, patience=patience)
     with call.counting("train") as progress:
         rules = TrainingRules(kind=predictor, stride=stride, options=options)

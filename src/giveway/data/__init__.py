@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 DATASETS: Registry[Dataset] = Registry(
     "dataset",
     {
+        "exid": "giveway.data.exid:EXID",
         "generic": "giveway.data.generic:GENERIC",
         "highd": "giveway.data.highd:HIGHD",
         "ind": "giveway.data.ind:IND",
@@ -21,6 +22,7 @@ DATASETS: Registry[Dataset] = Registry(
         "lgap": "giveway.data.lgap:LGAP",
         "round": "giveway.data.round:ROUND",
         "store": "giveway.data.stored:STORED",
+        "unid": "giveway.data.unid:UNID",
     },
     group="giveway.datasets",
 )

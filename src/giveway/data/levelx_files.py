@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS
@@ -21,8 +21,8 @@ RECORDING_META = TableFormat(
         Column(name="locationId", type="int"),
         Column(name="frameRate", low=1, high=1000, unit="Hz"),
         Column(name="speedLimit", low=-1, high=MAX_SPEED_MPS, unit="m/s"),
-        Column(name="weekday", type="text"),
-        Column(name="startTime", low=-1e6, high=1e6),
+        Column(name="weekday", type="text", nullable=True),
+        Column(name="startTime", low=-1e6, high=1e6, nullable=True),  # empty in inD 07 to 10
         Column(name="duration", low=0, high=1e7, unit="s"),
         Column(name="numTracks", type="int", low=1, high=10_000_000),
         Column(name="latLocation", low=-90, high=90),
@@ -33,11 +33,12 @@ RECORDING_META = TableFormat(
     ),
     header=header_of(
         "recordingId,locationId,frameRate,speedLimit,weekday,startTime,duration,numTracks,numVehicles,"
-        "numVRUs,latLocation,lonLocation,xUtmOrigin,yUtmOrigin,orthoPxToMeter"
+        "numVRUs,latLocation,lonLocation,xUtmOrigin,yUtmOrigin,orthoPxToMeter,exportVersion"
     ),
 )
 TRACKS_META = TableFormat(
     columns=(
+        Column(name="recordingId", type="int"),
         Column(name="trackId", type="int", low=0),
         Column(name="initialFrame", type="int", low=0),
         Column(name="finalFrame", type="int", low=0),
@@ -50,6 +51,7 @@ TRACKS_META = TableFormat(
 )
 TRACKS = TableFormat(
     columns=(
+        Column(name="recordingId", type="int"),
         Column(name="trackId", type="int", low=0),
         Column(name="frame", type="int", low=0, high=10_000_000),
         Column(name="xCenter", low=-COORDINATE_LIMIT_M, high=COORDINATE_LIMIT_M, unit="m"),
@@ -65,6 +67,91 @@ TRACKS = TableFormat(
         "yVelocity,xAcceleration,yAcceleration,lonVelocity,latVelocity,lonAcceleration,latAcceleration"
     ),
 )
+
+
+LANELETS = ("laneletId",)
+NEIGHBORS = (
+    "leadId",
+    "rearId",
+    "leftLeadId",
+    "leftRearId",
+    "leftAlongsideId",
+    "rightLeadId",
+    "rightRearId",
+    "rightAlongsideId",
+)
+EXID_TRACKS = TableFormat(
+    columns=(*TRACKS.columns, *(Column(name=name, type="text") for name in (*LANELETS, *NEIGHBORS))),
+    header=(
+        *TRACKS.header,
+        *header_of(
+            "traveledDistance,latLaneCenterOffset,laneWidth,laneletId,laneChange,lonLaneletPos,laneletLength,leadDHW,"
+            "leadDV,leadTHW,leadTTC,leadId,rearId,leftLeadId,leftRearId,leftAlongsideId,rightLeadId,rightRearId,"
+            "rightAlongsideId"
+        ),
+    ),
+)
+"""Tracks of exiD. Lanelets and neighbors alongside are lists with semicolons between them; -1 means none."""
+
+NAMES = ("exid", "ind", "round", "unid")
+SITES_DEG = {
+    "ind": ((50.7822, 6.0709), (50.7684, 6.1024), (50.7787, 6.1655), (50.7856, 6.1314)),
+    "round": ((50.8905, 6.1747), (50.7905, 6.0593), (50.8738, 6.1067)),
+}
+"""Latitude and longitude of the sites, from their maps."""
+
+SITE_DEG = 0.01
+
+
+def names_of(root: Path, kinds: Mapping[str, Collection[str]]) -> set[str]:
+    """Datasets of the family that the files below a root may belong to.
+
+    The header of the tracks decides first (exiD has lanelets), then classes that only one dataset has, then the name of
+    the folder, then the position of the site. More than one name is left if nothing tells them apart.
+
+    Args:
+        root: data root.
+        kinds: classes of each dataset.
+    """
+    for paths in triples(root).values():
+        if "tracks" not in paths:
+            continue
+        header = first_line(paths["tracks"]).split(",")
+        if header[:3] != ["recordingId", "trackId", "frame"]:
+            return set()
+        if LANELETS[0] in header:
+            return {"exid"}
+        classes = set(peek(paths.get("meta"), "class"))
+        able = {name for name, known in kinds.items() if classes <= set(known)} - {"exid"}
+        named = {name for part in root.resolve().parts for name in _words(part)} & able
+        return named or able & _at_site(paths.get("recording"), able) or able
+    return set()
+
+
+def _words(part: str) -> set[str]:
+    return {name for name in NAMES if re.search(rf"(?<![a-z]){name}(?![a-z])", part.lower())}
+
+
+def _at_site(path: Path | None, able: set[str]) -> set[str]:
+    try:
+        lat, lon = (float(peek(path, column)[0]) for column in ("latLocation", "lonLocation"))
+    except (IndexError, ValueError):
+        return able
+    near = {name for name, sites in SITES_DEG.items() if any(abs(lat - a) + abs(lon - b) < SITE_DEG for a, b in sites)}
+    return near or able - set(SITES_DEG) or able
+
+
+def map_of(root: Path, location: str) -> Path | None:
+    """The lanelet2 map of a location below the root or beside it, by the number in its name."""
+    wanted = re.compile(rf"(?:.*[^0-9])?0*{re.escape(location)}(?:_.*)?")
+    for base in (root, root.parent):
+        for folder in (base / "maps", base / "lanelets"):
+            if not folder.is_dir():
+                continue
+            found = [path for path in sorted(folder.rglob("*.osm")) if wanted.fullmatch(path.stem)]
+            if found:
+                return found[0]
+    return None
 
 
 def triples(root: Path) -> dict[str, dict[str, Path]]:
@@ -88,17 +175,17 @@ def recordings_of(info: DatasetInfo, root: Path, *, foreign: str) -> Sequence[Re
     Raises:
         DatasetLayoutError: there is none.
     """
-    found = [
-        Recording(
-            dataset=info.name,
-            id=number,
-            root=root,
-            files=paths,
-            location=next(iter(peek(paths.get("recording"), "locationId")), ""),
-        )
-        for number, paths in triples(root).items()
-        if "tracks" in paths and not first_line(paths["tracks"]).startswith(foreign)
-    ]
+    found: list[Recording] = []
+    maps: dict[str, dict[str, Path]] = {}
+    for number, paths in triples(root).items():
+        if "tracks" not in paths or first_line(paths["tracks"]).startswith(foreign):
+            continue
+        location = next(iter(peek(paths.get("recording"), "locationId")), "")
+        if location not in maps:
+            road = map_of(root, location) if info.has_map and location else None
+            maps[location] = {} if road is None else {"map": road}
+        paths = {**paths, **maps[location]}
+        found.append(Recording(dataset=info.name, id=number, root=root, files=paths, location=location))
     if not found:
         raise no_recordings(info, root)
     return found

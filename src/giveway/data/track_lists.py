@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,25 @@ def read_triple(recording: Recording, forms: Mapping[str, TableFormat], findings
         if table is not None:
             tables.append(table)
     return tables if len(tables) == len(forms) else None
+
+
+def same_recording(tables: Sequence[Table], findings: Findings) -> bool:
+    """Whether all rows of all files state the number of the first one."""
+    number = int(tables[0].ints("recordingId")[0])
+    for table in tables:
+        stated = table.ints("recordingId")
+        other = np.flatnonzero(stated != number)
+        if other.size:
+            findings.error(
+                "the files of a recording are of two recordings",
+                table.path,
+                line=int(line_of(other[:1])[0]),
+                column="recordingId",
+                found=f"{stated[other[0]]}, but {number} in {tables[0].path.name}",
+                hint="copy the files again from the archive",
+            )
+            return False
+    return True
 
 
 def same_tracks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from giveway.core.case import Case
 from giveway.core.errors import EmptySelectionError
 from giveway.core.scene import Scene
 from giveway.data import DATASETS
-from giveway.data.protocol import Recording
+from giveway.data.reading import Scenes
 from giveway.drive.gallery import write_gallery
 from giveway.drive.mining import KINDS, MiningRules, mine_scene
 from giveway.sim.case_files import write_cases
@@ -26,8 +26,8 @@ def read_scenes(
     sites: Sequence[str] = (),
     max_recordings: int | None = None,
     progress: Count = lambda done, total, current: None,
-) -> Iterator[tuple[Recording, Scene]]:
-    """Every scene of the recordings of some sites.
+) -> Scenes:
+    """Every scene of the recordings of some sites; recordings that cannot be read are left out.
 
     Args:
         folder: with the recordings.
@@ -44,10 +44,7 @@ def read_scenes(
     chosen = found[:max_recordings]
     if not chosen:
         raise EmptySelectionError("no recording of these sites", where=folder, found=", ".join(sites))
-    for done, recording in enumerate(chosen):
-        progress(done, len(chosen), recording.id)
-        for scene in adapter.scenes(recording):
-            yield recording, scene
+    return Scenes(adapter, chosen, progress)
 
 
 def mine_recordings(
@@ -74,7 +71,8 @@ def mine_recordings(
         progress: likewise.
 
     Returns:
-        Number of cases, by kind and by how the right of way is known, of pairs of paths that meet and of conflicts.
+        Number of cases, by kind and by how the right of way is known, of pairs of paths that meet and of conflicts;
+        which recordings could not be read, and why.
 
     Raises:
         EmptySelectionError: no case.
@@ -84,7 +82,7 @@ def mine_recordings(
     pictures: list[tuple[Case, Scene]] = []
     pairs = conflicts = 0
     scenes = read_scenes(folder, dataset=dataset, sites=sites, max_recordings=max_recordings, progress=progress)
-    for recording, scene in scenes:
+    for recording, scene in scenes.pairs():
         found = mine_scene(scene, dataset=dataset, recording=recording.id, rules=rules)
         cases += found.cases
         pairs += found.pairs
@@ -109,4 +107,5 @@ def mine_recordings(
         },
         "pairs": pairs,
         "conflicts": conflicts,
+        "left_out": list(scenes.notes),
     }

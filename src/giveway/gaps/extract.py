@@ -12,6 +12,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError
 from giveway.core.samples import GapInputs, GapSamples, GapTruth, closing_times
 from giveway.core.scene import Scene
+from giveway.data.reading import Scenes
 from giveway.gaps.admission import REASON_CODES, REASONS, Admission, admit
 from giveway.gaps.prediction_time import DT_S, Choice, optimal_delta_t, prediction_times
 from giveway.gaps.profile import Profile
@@ -109,9 +110,8 @@ class Extracted:
 def find_gaps(extraction: Extraction, scenes: Iterable[Scene], profile: Profile) -> FoundGaps:
     """Enumerate candidate gaps and compute their characteristic times."""
     candidates = extraction.enumerate(scenes, profile)
-    return gaps_from(
-        extraction, candidates.raw, profile, num_role_conflicts=candidates.num_role_conflicts, notes=candidates.notes
-    )
+    notes = (*candidates.notes, *(scenes.notes if isinstance(scenes, Scenes) else ()))
+    return gaps_from(extraction, candidates.raw, profile, num_role_conflicts=candidates.num_role_conflicts, notes=notes)
 
 
 def gaps_from(

@@ -45,6 +45,10 @@ class Profile(BaseModel):
         description="rounD: meters per pixel for center and radii, of the first recording at a location or of each "
         "recording itself."
     )
+    ring_center: Literal["published", "fitted"] = Field(
+        description="rounD: center of the roundabout, as published for the location, or fitted to the circulating "
+        "vehicles of a recording where they go around a point more than 0.5 m away."
+    )
     leeds_offset: Literal["integer_part", "interpolated"] = Field(
         description="Leeds: offset of the drones that fixes the origin; the published code cuts it to its integer part "
         "and shifts the origin by up to 1 m."
@@ -126,6 +130,7 @@ PAPER = Profile(
     delta_t_constraints="ignore_admission",
     nan_input="keep",
     scale_per_recording="first_of_location",
+    ring_center="published",
     leeds_offset="integer_part",
     ped_fill="x_from_y",
     phantoms="invented",
@@ -152,6 +157,7 @@ CLEAN = Profile(
     delta_t_constraints="after_admission",
     nan_input="drop",
     scale_per_recording="own",
+    ring_center="fitted",
     leeds_offset="interpolated",
     ped_fill="x_from_x",
     phantoms="mask",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from giveway.core.errors import DataError, UsageError
-from giveway.core.scene import Scene
 from giveway.core.urls import is_url
 from giveway.data import DATASETS
 from giveway.data.fingerprints import fingerprint
+from giveway.data.reading import Scenes
 from giveway.experiments import Artifacts, content_key
 from giveway.experiments.object_store import local_folder
 from giveway.gaps.spec import RunSpec, SyntheticData
@@ -115,11 +115,10 @@ def recordings_for(
     return Source(dataset=dataset, root=root, data=data, is_synthetic=dataset in synthetic, address=address)
 
 
-def scenes_of(source: Source) -> Iterator[Scene]:
-    """All scenes, recording by recording."""
+def scenes_of(source: Source) -> Scenes:
+    """All scenes, recording by recording; those that cannot be read are left out and noted."""
     adapter = DATASETS.get(source.dataset)
-    for recording in adapter.recordings(source.root):
-        yield from adapter.scenes(recording)
+    return Scenes(adapter, adapter.recordings(source.root))
 
 
 def _generated(name: str, data: SyntheticData, artifacts: Artifacts) -> Source:

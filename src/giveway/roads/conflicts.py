@@ -3,7 +3,8 @@
 Two rules. ``first_shared``, centers closer than 2.2 m, finds conflicts in recordings and is what predictors are given;
 its lengths are about twice too long. :func:`areas_between` gives the areas that drivers yield at: the corridor of a
 route is its center line swept by the width of the car, with flat ends, and an area is one connected part of the overlap
-of two corridors, projected on both routes. For straight routes at an angle phi
+of two corridors, projected on both routes. (The conflict of two *driven* paths, with times, is
+:func:`giveway.roads.path_conflicts.path_conflict`.) For straight routes at an angle phi
 
     L_A = (w_B + w_A |cos phi|) / |sin phi|
 

@@ -24,39 +24,49 @@ SHIFT_M = 1000.0
 NOT_FOR_CARS = frozenset({"walkway", "shared_walkway", "crosswalk", "stairs", "bicycle_lane", "exit"})
 """Lanelet subtypes without motor vehicles; they are left out."""
 
+MAX_CHAIN_GAP_M = 0.5
+"""Ends of ways that form one side of a lane may be this far apart."""
+
+NULL_ISLAND_DEG = 1.0
+"""Maps nearer to the equator than this have no true position: they were drawn around latitude and longitude 0."""
+
 
 def read_lanelet2(
     path: Path, *, frame: Literal["file", "dataset"] = "file", projection: UtmProjection | None = None
 ) -> LaneMap:
     """The lane map in a file.
 
-    Bounds may be drawn in either direction; they are turned so that the left one lies left. A lane follows another
-    when it begins at both its end points. What a map may get wrong without harm (a line in the place of a
-    lane in a rule, a sign that is not understood, an area that is not closed) is told in ``LaneMap.warnings``.
+    Bounds may be drawn in either direction; they are turned so that the left one lies left. Several ways on one side
+    are chained end to end. A lane follows another when it begins at both its end points. What a map may get wrong
+    without harm (a line in the place of a lane in a rule, a sign that is not understood, an area that is not closed, a
+    member that is not in the file) is told in ``LaneMap.warnings``.
 
     Args:
         path: ``.osm`` with latitude and longitude, or ``.osm_xy`` with ``x`` and ``y`` in meters; the nodes tell which.
         frame: ``"file"`` leaves coordinates as they are. ``"dataset"`` adds 1000 m in both axes to maps of the shifted
             family of the closed-loop challenge (center within 500 m of the origin), so that they fit the recordings.
-        projection: UTM with another origin than (0, 0).
+        projection: UTM zone and origin. By default that of INTERACTION, origin (0, 0), for maps within a degree of the
+            equator, and UTM coordinates of the zone they lie in for all others.
 
     Raises:
         MapError: see :func:`giveway.roads.osm.read_osm`; also if there is no lane, or a lane without area.
     """
-    return _build(read_osm(path), frame, projection or UtmProjection())
+    return _build(read_osm(path), frame, projection)
 
 
 def parse_lanelet2(text: str, *, name: str) -> LaneMap:
     """The lane map in a text, e.g. of :func:`giveway.roads.writer.lanelet2_text`; otherwise as from a file."""
-    return _build(parse_osm([text.encode()], Path(name)), "file", UtmProjection())
+    return _build(parse_osm([text.encode()], Path(name)), "file", None)
 
 
-def _build(document: OsmDocument, frame: str, projection: UtmProjection) -> LaneMap:
+def _build(document: OsmDocument, frame: str, projection: UtmProjection | None) -> LaneMap:
     warnings: list[str] = []
 
     def warn(line: int, text: str) -> None:
         warnings.append(f"line {line}: {text}")
 
+    for line, text in document.dangling:
+        warn(line, text)
     positions = _positions(document, frame, projection, warnings)
     bounds = _all_bounds(document, positions, warn)
     if not bounds:
@@ -73,9 +83,10 @@ def _build(document: OsmDocument, frame: str, projection: UtmProjection) -> Lane
 
 
 def _positions(
-    document: OsmDocument, frame: str, projection: UtmProjection, warnings: list[str]
+    document: OsmDocument, frame: str, projection: UtmProjection | None, warnings: list[str]
 ) -> dict[int, FloatArray]:
     raw = np.array(list(document.nodes.values()), dtype=np.float64).reshape(-1, 2)
+    projection = projection or _own_projection(raw)
     xy = raw if document.is_metric else projection.to_xy(raw[:, 0], raw[:, 1])
     if frame == "dataset" and len(xy) and np.hypot(*(0.5 * (xy.min(axis=0) + xy.max(axis=0)))) < 0.5 * SHIFT_M:
         xy = xy + SHIFT_M
@@ -83,6 +94,12 @@ def _positions(
             f"moved by {SHIFT_M:g} m in both axes, from the frame of the challenge to that of the recordings"
         )
     return dict(zip(document.nodes, xy, strict=True))
+
+
+def _own_projection(latlon: FloatArray) -> UtmProjection:
+    if not len(latlon) or float(np.abs(latlon[:, 0]).min()) < NULL_ISLAND_DEG:
+        return UtmProjection()
+    return UtmProjection(origin_lon_deg=float(np.median(latlon[:, 1])), grid_origin_m=(0.0, 0.0))
 
 
 def _chain(nodes: tuple[int, ...], positions: dict[int, FloatArray]) -> FloatArray:
@@ -104,7 +121,7 @@ def _all_bounds(document: OsmDocument, positions: dict[int, FloatArray], warn: W
             warn(relation.line, f"lane {relation.id} is for both directions; it is read in the one it is drawn in")
         found = _bounds(document, relation, positions)
         if found is None:
-            warn(relation.line, f"lane {relation.id} does not have one left and one right bound and was left out")
+            warn(relation.line, f"lane {relation.id} does not have a whole bound on both sides and was left out")
         else:
             bounds.append(found)
     for subtype, count in sorted(left_out.items()):
@@ -113,11 +130,10 @@ def _all_bounds(document: OsmDocument, positions: dict[int, FloatArray], warn: W
 
 
 def _bounds(document: OsmDocument, relation: OsmRelation, positions: dict[int, FloatArray]) -> Bounds | None:
-    lefts, rights = relation.refs("left", "way"), relation.refs("right", "way")
-    if len(lefts) != 1 or len(rights) != 1:
-        return None
-    left, right = document.ways[lefts[0]].nodes, document.ways[rights[0]].nodes
-    if len(left) < 2 or len(right) < 2:
+    left, right = (
+        _chained([document.ways[n].nodes for n in relation.refs(side, "way")], positions) for side in ("left", "right")
+    )
+    if left is None or right is None:
         return None
     turn_left, turn_right = topology.orient(_chain(left, positions), _chain(right, positions))
     return Bounds(
@@ -125,6 +141,30 @@ def _bounds(document: OsmDocument, relation: OsmRelation, positions: dict[int, F
         left=left[::-1] if turn_left else left,
         right=right[::-1] if turn_right else right,
     )
+
+
+def _chained(ways: list[tuple[int, ...]], positions: dict[int, FloatArray]) -> tuple[int, ...] | None:
+    """Node ids of ways that lie end to end in any order and direction; None if they do not form one line."""
+    if not ways or min(len(way) for way in ways) < 2:
+        return None
+    chain, *rest = ways
+    while rest:
+        gap, n, joined = min(
+            (_gap(a[-1], b[0], positions), n, (a, b))
+            for n, way in enumerate(rest)
+            for turned in (way, way[::-1])
+            for a, b in ((chain, turned), (turned, chain))
+        )
+        if gap > MAX_CHAIN_GAP_M:
+            return None
+        head, tail = joined
+        chain = head + tail[head[-1] == tail[0] :]
+        del rest[n]
+    return chain
+
+
+def _gap(one: int, other: int, positions: dict[int, FloatArray]) -> float:
+    return 0.0 if one == other else float(np.hypot(*(positions[one] - positions[other])))
 
 
 def _lanes(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -53,7 +53,7 @@ class OsmMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsmRelation:
-    """Elements that belong together; the members all exist."""
+    """Elements that belong together; members that do not exist were left out."""
 
     id: int
     members: tuple[OsmMember, ...]
@@ -67,7 +67,7 @@ class OsmRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsmDocument:
-    """A whole file whose references have been checked.
+    """A whole file; nodes of ways exist, members of relations that do not were left out.
 
     Attributes:
         path: of the file.
@@ -75,6 +75,7 @@ class OsmDocument:
         ways: by id.
         relations: by id.
         is_metric: nodes carry ``x`` and ``y`` (``.osm_xy``).
+        dangling: line and text for each member that was left out.
     """
 
     path: Path
@@ -82,6 +83,7 @@ class OsmDocument:
     ways: Mapping[int, OsmWay]
     relations: Mapping[int, OsmRelation]
     is_metric: bool
+    dangling: tuple[tuple[int, str], ...] = ()
 
 
 def read_osm(path: Path) -> OsmDocument:
@@ -105,7 +107,8 @@ def parse_osm(chunks: Iterable[bytes], path: Path) -> OsmDocument:
 
     Raises:
         MapError: naming file and line, if the document is not well-formed, declares a document type or entities,
-            repeats an id, lacks an attribute, or refers to an element that does not exist.
+            repeats an id, lacks an attribute, or a way refers to a node that does not exist. Members of relations
+            may be missing (maps are cut out of larger ones).
     """
     handler = _Handler(path)
     parser = expat.ParserCreate()
@@ -163,18 +166,29 @@ class _Handler:
     def document(self) -> OsmDocument:
         for node, way, line in self._ref_lines:
             if node not in self.nodes:
-                self._dangling("way", way, "node", node, line)
+                raise MapError(
+                    f"way {way} refers to node {node}, which does not exist",
+                    where=f"{self.path}, line {line}",
+                    hint="the file may be cut or edited by hand; copy it again from the dataset",
+                )
         known = {"node": self.nodes, "way": self.ways, "relation": self.relations}
-        for relation in self.relations.values():
-            for member in relation.members:
-                if member.ref not in known[member.kind]:
-                    self._dangling("relation", relation.id, member.kind, member.ref, member.line)
+        relations: dict[int, OsmRelation] = {}
+        dangling: list[tuple[int, str]] = []
+        for n, relation in self.relations.items():
+            there = tuple(member for member in relation.members if member.ref in known[member.kind])
+            dangling += [
+                (member.line, f"relation {n} names {member.kind} {member.ref}, which does not exist; it was left out")
+                for member in relation.members
+                if member.ref not in known[member.kind]
+            ]
+            relations[n] = relation if len(there) == len(relation.members) else replace(relation, members=there)
         return OsmDocument(
             path=self.path,
             nodes=self.nodes,
             ways=self.ways,
-            relations=self.relations,
+            relations=relations,
             is_metric=self._names == ("x", "y"),
+            dangling=tuple(dangling),
         )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -267,13 +281,6 @@ class _Handler:
         self._fail(
             "a map file declares a document type, which maps never need and attackers use for entities",
             hint="do not trust this file; if you do, remove the <!DOCTYPE ...> part",
-        )
-
-    def _dangling(self, kind: str, n: int, what: str, ref: int, line: int) -> NoReturn:
-        raise MapError(
-            f"{kind} {n} refers to {what} {ref}, which does not exist",
-            where=f"{self.path}, line {line}",
-            hint="the file may be cut or edited by hand; copy it again from the dataset",
         )
 
     def _fail(self, what: str, *, found: str | None = None, hint: str | None = None) -> NoReturn:

@@ -23,6 +23,8 @@ SEMI_MAJOR_M = 6_378_137.0  # WGS 84
 FLATTENING = 1.0 / 298.257223563  # WGS 84
 SCALE = 0.9996  # UTM on the central meridian
 FALSE_EASTING_M = 500_000.0
+FALSE_NORTHING_M = 10_000_000.0
+"""Added by UTM south of the equator; not by us, whose northings are negative there."""
 
 _N = FLATTENING / (2.0 - FLATTENING)
 _E2 = FLATTENING * (2.0 - FLATTENING)
@@ -53,10 +55,29 @@ class UtmProjection:
     Attributes:
         origin_lat_deg: latitude of the origin.
         origin_lon_deg: longitude of the origin; decides the zone.
+        grid_origin_m: easting and northing that become (0, 0) instead; (0, 0) leaves UTM coordinates as they are.
     """
 
     origin_lat_deg: float = 0.0
     origin_lon_deg: float = 0.0
+    grid_origin_m: tuple[float, float] | None = None
+
+    @classmethod
+    def of_epsg(cls, code: int, origin_m: tuple[float, float] = (0.0, 0.0)) -> UtmProjection:
+        """WGS 84 in the UTM zone of an EPSG code, 32601 .. 32660 (north) or 32701 .. 32760 (south).
+
+        Args:
+            code: of EPSG.
+            origin_m: easting and northing that become (0, 0).
+
+        Raises:
+            ValueError: another code.
+        """
+        zone = code % 100
+        if code // 100 not in (326, 327) or not 1 <= zone <= 60:
+            raise ValueError(f"EPSG {code} is not WGS 84 / UTM: 32601 to 32660 (north) or 32701 to 32760 (south)")
+        south_m = FALSE_NORTHING_M if code // 100 == 327 else 0.0
+        return cls(origin_lon_deg=zone * 6.0 - 183.0, grid_origin_m=(origin_m[0], origin_m[1] - south_m))
 
     @property
     def zone(self) -> int:
@@ -66,6 +87,8 @@ class UtmProjection:
     @property
     def origin_m(self) -> FloatArray:
         """(2,) easting and northing of the origin, before subtraction [m]."""
+        if self.grid_origin_m is not None:
+            return np.array(self.grid_origin_m, dtype=np.float64)
         east, north = _forward(np.array(self.origin_lat_deg), np.array(self.origin_lon_deg), self._meridian)
         return np.array([float(east), float(north)])
 

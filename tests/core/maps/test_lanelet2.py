@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from giveway.core.errors import MapError, UsageError
 from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.projection import UtmProjection
 from giveway.roads.sketch import LineSketch, RoadSketch, RuleSketch
 from giveway.roads.writer import lanelet2_text, write_lanelet2
 from references.road_sketch import sketch_of
@@ -176,11 +177,66 @@ def test_a_dangling_node_names_file_line_and_id(site, tmp_path):
     assert error.where == f"{tmp_path / 'site.osm'}, line {line}"
 
 
-def test_a_dangling_way_names_file_line_and_id(site, tmp_path):
+def test_a_member_that_is_not_in_the_file_costs_its_lane_and_is_told(site):
     part = '<member type="way" ref="10001" role="right" />'
-    error = refusal(site, lambda text: text.replace('ref="10001" role="right"', 'ref="77" role="right"', 1))
-    assert "relation 30000 refers to way 77" in error.what
-    assert error.where.endswith(f"line {line_of(lanelet2_text(crossroads())[0], part)}")
+    whole = site(crossroads())
+    road = site(crossroads(), lambda text: text.replace('ref="10001" role="right"', 'ref="77" role="right"', 1))
+    line = line_of(lanelet2_text(crossroads())[0], part)
+    assert road.warnings[0] == f"line {line}: relation 30000 names way 77, which does not exist; it was left out"
+    assert "lane 30000 does not have a whole bound on both sides" in road.warnings[1]
+    assert set(whole.lanes) - set(road.lanes) == {30000}
+
+
+def _split_way(text: str, way: int, part: int) -> str:
+    """Cut a way in two at its middle node, the second half turned round, and list both in every lane."""
+    found = re.search(rf'<way id="{way}".*?</way>', text, re.DOTALL)
+    assert found is not None
+    refs = re.findall(r'<nd ref="(\d+)" />', found[0])
+    middle = len(refs) // 2
+    halves = (refs[: middle + 1], refs[middle:][::-1])
+    ways = "".join(
+        f'<way id="{n}">' + "".join(f'<nd ref="{ref}" />' for ref in half) + "</way>"
+        for n, half in zip((way, part), halves, strict=True)
+    )
+    text = text.replace(found[0], ways)
+    for role in ("left", "right"):
+        member = f'<member type="way" ref="{{}}" role="{role}" />'
+        text = text.replace(member.format(way), member.format(part) + member.format(way))
+    return text
+
+
+def test_several_ways_on_a_side_are_chained_in_any_order_and_direction(site):
+    whole = site(crossroads())
+    way = next(line.id for line in whole.lines if len(line.points) > 3)
+    road = site(crossroads(), lambda text: _split_way(text, way, 99_999))
+    assert set(road.lanes) == set(whole.lanes)
+    for n, lane in whole.lanes.items():
+        for side in ("left", "right", "center"):
+            np.testing.assert_array_equal(getattr(road.lanes[n], side), getattr(lane, side))
+        assert road.lanes[n].successors == lane.successors
+
+
+def test_ways_of_a_side_with_a_wide_gap_are_no_bound(site):
+    text = lanelet2_text(crossroads())[0]
+    member = '<member type="way" ref="10001" role="right" />'
+    far = '<member type="way" ref="10003" role="right" />'
+    road = site(crossroads(), lambda _: text.replace(member, member + far, 1))
+    assert 30000 not in road.lanes
+    assert any("lane 30000 does not have a whole bound" in warning for warning in road.warnings)
+
+
+def test_a_map_with_a_true_position_is_read_in_its_own_zone(site):
+    def moved(text: str) -> str:
+        shift = {"lat": 50.78, "lon": 6.05}
+        return re.sub(
+            r'(lat|lon)="([-.\d]+)"', lambda match: f'{match[1]}="{float(match[2]) + shift[match[1]]:.11f}"', text
+        )
+
+    here = site(crossroads(), moved)
+    center = here.lanes[30000].center.mean(axis=0)
+    assert 291_000 < center[0] < 294_000 and 5_629_000 < center[1] < 5_633_000  # zone 32, not 31
+    local = site(crossroads(), moved, projection=UtmProjection.of_epsg(32632, (292_669.4681, 5_630_731.7040)))
+    np.testing.assert_allclose(local.lanes[30000].center.mean(axis=0), center - (292_669.4681, 5_630_731.7040))
 
 
 BOMB = """<?xml version="1.0"?>

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,26 @@ def test_the_origin_is_in_zone_31_and_at_166_kilometers():
     assert projection.zone == 31
     np.testing.assert_allclose(projection.origin_m, [166_021.443, 0.0], atol=1e-3)
     np.testing.assert_allclose(projection.to_xy(0.0, 0.0), [0.0, 0.0], atol=1e-9)
+
+
+def test_the_golden_node_of_a_round_map_in_the_zone_of_its_recording():
+    lat, lon = 50.79070934384, 6.05977243658
+    origin = (292_669.4681, 5_630_731.7040)
+    np.testing.assert_allclose(UtmProjection.of_epsg(32632).to_xy(lat, lon), [292_776.829, 5_630_672.865], atol=1e-3)
+    for projection in (
+        UtmProjection.of_epsg(32632, origin),
+        UtmProjection(origin_lat_deg=50.79, origin_lon_deg=6.06, grid_origin_m=origin),
+    ):
+        assert projection.zone == 32
+        np.testing.assert_allclose(projection.to_xy(lat, lon), [107.361, -58.839], atol=1e-3)
+
+
+def test_southern_zones_have_the_false_northing_of_utm():
+    north = UtmProjection.of_epsg(32756).to_xy(-33.86, 151.2)
+    south = UtmProjection.of_epsg(32756 - 100).to_xy(-33.86, 151.2)
+    np.testing.assert_allclose(north - south, [0.0, 1e7])
+    with pytest.raises(ValueError, match="EPSG 25832"):
+        UtmProjection.of_epsg(25832)
 
 
 def test_the_linear_fit_of_the_design_note_holds_over_the_area_in_use():

@@ -10,7 +10,7 @@ import numpy as np
 from giveway.core.errors import DataError
 from giveway.core.scene import Scene
 from giveway.gaps.extractions.ring import RingExtraction, ring_candidates
-from giveway.gaps.extractions.ring_fit import check_center
+from giveway.gaps.extractions.ring_fit import own_center
 from giveway.gaps.extractions.ring_roles import Ring, ring_gaps
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
@@ -33,8 +33,9 @@ class RoundExtraction(RingExtraction):
     def enumerate(self, scenes: Iterable[Scene], profile: Profile) -> Candidates:
         """Recordings in order, targets in order of tracks.
 
-        Raises:
-            DataError: if a location is unknown, or the vehicles circulate around another center than stated.
+        A recording at an unknown location, or framed so that its vehicles circulate around another center than the
+        published one, does not end the others: the first is left out, the second is read around its own center with
+        ``ring_center = "fitted"`` and around the published one with ``"published"``; notes say so.
         """
         scale_of: dict[str, float] = {}
         found: list[OneSample | None] = []
@@ -43,11 +44,18 @@ class RoundExtraction(RingExtraction):
             scale = float(scene.attributes["ortho_px_to_meter"])
             if profile.scale_per_recording == "first_of_location":
                 scale = scale_of.setdefault(scene.location, scale)
-            ring = ring_of(scene.location, scale)
             where = f"recording {scene.provenance.recording}, location {scene.location}"
-            notes.append(
-                check_center(scene.tracks, ring.center, inner_m=ring.inner_m, outer_m=ring.outer_m, where=where)
+            try:
+                ring = ring_of(scene.location, scale)
+            except DataError as error:
+                notes.append(f"{where}: left out, {error.what} ({error.found})")
+                continue
+            center, note = own_center(
+                scene.tracks, ring.center, inner_m=ring.inner_m, outer_m=ring.outer_m, where=where
             )
+            notes.append(note)
+            if profile.ring_center == "fitted":
+                ring = replace(ring, center=center)
             found += ring_gaps(scene, ring, prefix="round")
         return ring_candidates(found, notes)
 
@@ -75,7 +83,7 @@ ROUND = RoundExtraction(
         title="rounD",
         dataset="round",
         situation="entry into a roundabout",
-        switches=frozenset({"scale_per_recording", "phantoms", "ped_fill"}),
+        switches=frozenset({"scale_per_recording", "ring_center", "phantoms", "ped_fill"}),
         references=(
             "R. Krajewski et al., The rounD Dataset: A Drone Dataset of Road User Trajectories at Roundabouts in "
             "Germany, ITSC 2020",
