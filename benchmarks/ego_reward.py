@@ -25,6 +25,7 @@ class Standing(Planner, name="standing"):
     """Brakes comfortably and stands."""
 
     def plan(self, situation: Situation) -> Plan:
+        """See the class."""
         return plan_of_accel(-3.0, situation, bounded=False)
 
 
@@ -32,6 +33,7 @@ class Chance(Planner, name="random"):
     """Draws an acceleration from the whole range at each tick."""
 
     def plan(self, situation: Situation) -> Plan:
+        """See the class."""
         rng = np.random.default_rng([zlib.crc32(situation.episode.encode()), situation.tick])
         return plan_of_accel(rng.uniform(-8.0, 3.0), situation, bounded=False)
 
@@ -40,6 +42,7 @@ class Hesitant(Planner, name="slow"):
     """Drives at a third of the speed limit of the case."""
 
     def plan(self, situation: Situation) -> Plan:
+        """See the class."""
         wanted = (situation.desired_speed_mps / 3.0 - situation.speed_mps) / 1.0
         return plan_of_accel(float(np.clip(wanted, -3.0, 2.0)), situation, bounded=False)
 
@@ -48,6 +51,7 @@ class Reckless(Planner, name="reckless"):
     """Takes the speed of the path as if nobody else were there."""
 
     def plan(self, situation: Situation) -> Plan:
+        """See the class."""
         ahead = situation.s_m + np.arange(0.0, 30.0, 2.0)
         rows = np.minimum(ahead / situation.path_step_m, len(situation.path) - 1).astype(int)
         curves = np.sqrt(situation.path[rows, 5] ** 2 + 2.0 * 1.5 * (ahead - situation.s_m))

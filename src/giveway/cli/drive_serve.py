@@ -204,7 +204,8 @@ def _driven(document: Mapping[str, Any], row: Mapping[str, Any], folder: Path | 
         f"{row['name']}: {row['cases']} cases, score {score}, collisions {row['n_col']}",
         f"on the wire: {', '.join(f'{kind} {count}' for kind, count in wire['counts'].items())}",
         f"from fetch to push: median {latency['median']:.1f} ms, 95 % below {latency['p95']:.1f} ms" if latency else "",
-        f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity" * bool(row["predictions"]),
+        f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity"
+        * bool(row["predictions"]),
         *(f"  {event['kind']}: {event['text']}" for event in wire["events"][:10]),
         "" if folder is None else f"logs and results in {folder}",
     ]

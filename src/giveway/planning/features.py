@@ -160,7 +160,7 @@ def write_features(
         rate = min(max(turn[j], -MAX_TURN_RADPS), MAX_TURN_RADPS)
         if _encounter(path, coarse, step, s, sizes[own], states[j], sizes[j], rate, met[j]):
             where[j] = met[j, 0]
-    for row in range(min(NUM_ENCOUNTERS, count)):
+    for _ in range(min(NUM_ENCOUNTERS, count)):
         j = np.argmin(where)
         if where[j] == np.inf:
             break
@@ -177,7 +177,7 @@ def write_features(
         where[j] = np.inf
         at += ENCOUNTER_SIZE
     at = OWN_SIZE + NUM_ENCOUNTERS * ENCOUNTER_SIZE
-    for row in range(min(NUM_NEAREST, count)):
+    for _ in range(min(NUM_NEAREST, count)):
         j = np.argmin(away)
         if away[j] > LOOK_AHEAD_M:
             break

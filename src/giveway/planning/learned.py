@@ -20,8 +20,8 @@ from giveway.core.arrays import FloatArray
 from giveway.core.checked import Expect, read_weights
 from giveway.core.dense import Float32Array, dense
 from giveway.core.errors import FileFormatError, UsageError
-from giveway.core.seals import sha256_of_bytes
 from giveway.core.sealed_files import weights_bytes
+from giveway.core.seals import sha256_of_bytes
 from giveway.planning import features
 from giveway.planning.builtin import cruise_plan
 from giveway.planning.features import NUM_FEATURES, features_of
@@ -37,7 +37,9 @@ ACCEL_UNIT_MPS2 = 2.0
 GAIN = 0.25
 """Share of the way to it that the car goes in a tick: a time constant of 0.35 s, which makes noise smooth."""
 
-CHECKPOINT = Expect(error=FileFormatError, what="the learned planner", hint="train again: giveway drive train --planner")
+CHECKPOINT = Expect(
+    error=FileFormatError, what="the learned planner", hint="train again: giveway drive train --planner"
+)
 TITLES = {"ppo": "PPO", "imitation": "imitation"}
 
 
@@ -165,7 +167,8 @@ def load_planner(file: Path, name: str) -> LearnedPlanner:
 def _check(layers: Sequence[tuple[Any, Any]]) -> None:
     widths = [NUM_FEATURES, *(weight.shape[1] for weight, _ in layers)]
     fits = all(
-        weight.shape == (a, b) and bias.shape == (b,) for (weight, bias), (a, b) in zip(layers, pairwise(widths), strict=True)
+        weight.shape == (a, b) and bias.shape == (b,)
+        for (weight, bias), (a, b) in zip(layers, pairwise(widths), strict=True)
     )
     if not fits or widths[-1] != 1 or len(widths) < 2:
         raise ValueError(f"layers of {widths} units")

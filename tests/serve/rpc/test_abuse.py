@@ -128,7 +128,9 @@ def test_a_client_that_dies_with_a_car_in_hand_costs_one_prediction(serve: Serve
     counts = session.document["wire"]["counts"]
     assert counts["takeovers"] == 1
     assert session.document["predictors"][0]["fallbacks"] == counts["late"] >= 1
-    assert any(re.fullmatch("second at .+ took over from dying at .+", e["text"]) for e in session.document["wire"]["events"])
+    assert any(
+        re.fullmatch("second at .+ took over from dying at .+", e["text"]) for e in session.document["wire"]["events"]
+    )
 
 
 @pytest.mark.parametrize(("stream", "then"), [(False, False), (True, True), (True, False), (False, True)], ids=str)

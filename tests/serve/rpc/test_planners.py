@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serve.rpc.conftest import SOURCE, Served, short_case
 
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.spec import predictor_of
@@ -29,6 +28,7 @@ from giveway.serve.rpc.planner_wire import (
 )
 from giveway.sim.log_files import logs_below, read_log
 from giveway.testing.drive_scenes import crossing_scene
+from serve.rpc.conftest import SOURCE, Served, short_case
 
 Serve = Callable[..., Served]
 

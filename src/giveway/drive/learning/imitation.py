@@ -23,7 +23,7 @@ from giveway.sim.views.ego_batch import EgoBatch, EgoCases
 
 MAX_SEED = 2**31
 SMOOTHED_TICKS = 5
-"""Recorded speeds are averaged over so many ticks: accelerations of a tracker are noisy, and cloning them teaches jerk."""
+"""Ticks over which recorded speeds are averaged: accelerations of a tracker are noisy, and cloning them gives jerk."""
 
 
 def demonstrations(cases: EgoCases, demonstrator: str) -> tuple[Any, Any]:

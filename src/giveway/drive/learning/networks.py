@@ -41,10 +41,8 @@ class Rectified(nn.Module):
 
 def planner_of_network(name: str, network: Rectified, facts: Mapping[str, Any]) -> LearnedPlanner:
     """The planner that drives by a network."""
-    layers = tuple(
-        (np.ascontiguousarray(layer.weight.detach().numpy().T), layer.bias.detach().numpy().copy())
-        for layer in network.layers
-    )
+    arrays = [parameter.detach().numpy() for parameter in network.parameters()]  # weight and bias of each layer
+    layers = tuple((np.ascontiguousarray(w.T), b.copy()) for w, b in zip(arrays[::2], arrays[1::2], strict=True))
     return LearnedPlanner(name=name, layers=layers, facts=facts)
 
 
@@ -73,7 +71,9 @@ class Trained:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights and moments by name."""
-        found = {f"{m}.{n}": p.detach().clone() for m, module in self._modules.items() for n, p in module.named_parameters()}
+        found = {
+            f"{m}.{n}": p.detach().clone() for m, module in self._modules.items() for n, p in module.named_parameters()
+        }
         for number, parameter in enumerate(self._parameters):
             found |= {f"adam.{number}.{n}": v.clone() for n, v in self._adam.state.get(parameter, {}).items()}
         return found

@@ -41,15 +41,12 @@ class Ppo:
 
     name = "ppo"
 
-    def __init__(
-        self, cases: EgoCases, settings: LearningSettings, *, worlds: int, env_steps: int, seed: int
-    ) -> None:
+    def __init__(self, cases: EgoCases, settings: LearningSettings, *, worlds: int, env_steps: int, seed: int) -> None:
         self.settings, self.seed, self.env_steps, self.steps = settings, seed, env_steps, 0
         generator = torch.Generator().manual_seed(seed_for(seed, "weights") % MAX_SEED)
         self.actor = Rectified((NUM_FEATURES, *settings.hidden, 1), 0.01, generator)
         self.critic = Rectified((NUM_FEATURES + CRITIC_SIZE, *settings.hidden, 1), 1.0, generator)
-        self.spread = nn.Module()
-        self.spread.log_std = nn.Parameter(torch.tensor(math.log(settings.deviation)))
+        self.spread = _Spread(settings.deviation)
         modules = {"actor": self.actor, "critic": self.critic, "spread": self.spread}
         self.trained = Trained(modules, rate=settings.rate, grad_clip=settings.grad_clip)
         self._envs = EgoVectorEnv(
@@ -69,7 +66,12 @@ class Ppo:
         self._noise = torch.Generator().manual_seed(seed_for(self.seed, "noise", number) % MAX_SEED)
         seen, _ = self._envs.reset(seed=seed_for(self.seed, "envs", number) % MAX_SEED)
         segment = _Segment(self.settings.segment, self._envs.num_envs)
-        fresh, returns, finished, losses = np.zeros(self._envs.num_envs, np.bool_), np.zeros(self._envs.num_envs), [], []
+        fresh, returns, finished, losses = (
+            np.zeros(self._envs.num_envs, np.bool_),
+            np.zeros(self._envs.num_envs),
+            [],
+            [],
+        )
         while self.steps < until:
             for t in range(segment.ticks):
                 seen, fresh = self._tick(segment, t, seen, fresh, returns, finished)
@@ -81,7 +83,7 @@ class Ppo:
             "train_return": float(np.mean(finished)) if finished else math.nan,
             "critic_loss": float(mean[0]),
             "kl": float(mean[1]),
-            "deviation": float(self.spread.log_std.exp().detach()),  # pyright: ignore[reportCallIssue]
+            "deviation": float(self.spread().exp().detach()),
         }
 
     def _values(self, seen: Any) -> Tensor:
@@ -95,8 +97,8 @@ class Ppo:
         segment.features[t], segment.valid[t] = features, torch.from_numpy(~fresh)
         segment.more[t] = torch.from_numpy(self._envs.critic_state())
         noise = torch.randn(features.shape[0], generator=self._noise)
-        mean, log_std = self.actor(features), self.spread.log_std
-        output = mean + noise * torch.exp(log_std)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        mean, log_std = self.actor(features), self.spread()
+        output = mean + noise * torch.exp(log_std)
         segment.outputs[t] = output
         segment.log_p[t] = -0.5 * noise**2 - log_std
         segment.values[t] = self.critic(torch.cat([features, segment.more[t]], dim=1))
@@ -124,7 +126,7 @@ class Ppo:
         for _ in range(settings.epochs):
             order = torch.randperm(len(rows), generator=self._noise)
             for part in order.split(settings.batch):
-                log_std: Any = self.spread.log_std
+                log_std = self.spread()
                 log_p = -0.5 * ((outputs[part] - self.actor(x[part])) / log_std.exp()) ** 2 - log_std
                 change = log_p - before[part]
                 ratio = change.exp()
@@ -134,6 +136,17 @@ class Ppo:
                 self.trained.step(policy + settings.value * critic - settings.entropy * log_std, done)
                 losses.append((float(critic.detach()), float(((change.exp() - 1.0) - change).mean().detach())))
         return losses
+
+
+class _Spread(nn.Module):
+    """The logarithm of the deviation of actions, the same in all states."""
+
+    def __init__(self, deviation: float) -> None:
+        super().__init__()
+        self.log_std = nn.Parameter(torch.tensor(math.log(deviation)))
+
+    def forward(self) -> Tensor:
+        return self.log_std
 
 
 class _Segment:

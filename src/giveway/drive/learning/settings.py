@@ -33,8 +33,8 @@ class LearningSettings(BaseModel):
         value: PPO, weight of the squared error of the critic.
         grad_clip: largest norm of a gradient.
         reward_scale: PPO, factor of the reward.
-        contact_ends: PPO, whether a contact of the ego ends an episode. It does not by default: where all that is left to
-            collect are costs, an end would pay.
+        contact_ends: PPO, whether a contact of the ego ends an episode. It does not by default: where only costs are
+            left, an end would pay.
 
     Reference:
         Schulman et al. 2017, arXiv:1707.06347 (PPO); Schulman et al. 2016, arXiv:1506.02438 (advantages); Pinto et al.

@@ -36,8 +36,8 @@ def train_planner(
 ) -> Results:
     """Learn to drive the ego; killed at any moment, the same call goes on and ends with the same bytes.
 
-    ``OUT/planner.safetensors`` is the best round on the validation recordings: ``planner="ppo:OUT/planner.safetensors"``
-    drives with it. ``OUT/curves.csv`` has the measures of all rounds.
+    ``OUT/planner.safetensors`` is the best round on the validation recordings, and the planner
+    ``ppo:OUT/planner.safetensors`` drives with it. ``OUT/curves.csv`` has the measures of all rounds.
 
     Args:
         out: training folder.

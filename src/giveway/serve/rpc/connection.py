@@ -140,7 +140,7 @@ class Connection:
     def fetch(self) -> tuple[Any, Mapping[str, str]]:
         """The call FetchEnv: the answer and the server's metadata."""
         response, call = self._fetch.with_call(  # pyright: ignore[reportFunctionMemberAccess]
-            FetchEnvRequest(), metadata=self._metadata, timeout=CALL_TIMEOUT_S, wait_for_ready=True
+            FetchEnvRequest(), metadata=tuple(self._metadata), timeout=CALL_TIMEOUT_S, wait_for_ready=True
         )
         told = {str(key): str(value) for key, value in call.trailing_metadata()}
         self._remember(told)
@@ -185,9 +185,7 @@ class _Stream:
         remember: told what the server says when it is open.
     """
 
-    def __init__(
-        self, call: Callable[[Iterator[Any]], Any], remember: Callable[[Mapping[str, str]], None]
-    ) -> None:
+    def __init__(self, call: Callable[[Iterator[Any]], Any], remember: Callable[[Mapping[str, str]], None]) -> None:
         self._out: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._call = call(iter(self._out.get, None))
         self._remember = remember

@@ -212,9 +212,7 @@ class PredictionServer:
             if answer.resp_code == OVER:
                 return
 
-    def _opened(
-        self, client: str, context: grpc.ServicerContext, at_end: Callable[[], object]
-    ) -> OpenStream | None:
+    def _opened(self, client: str, context: grpc.ServicerContext, at_end: Callable[[], object]) -> OpenStream | None:
         """A stream that was opened, counted and told what clients are told; None if it is over already."""
         stream = OpenStream(client=client, end=context.cancel)
 

@@ -82,9 +82,10 @@ def reward(
 
 
 def reward_of_log(log: DriveLog) -> dict[str, float]:
-    """What :func:`reward` pays for a whole drive: ``progress``, ``jerk``, ``slow``, ``courtesy``, ``fault``, ``reward``.
+    """What :func:`reward` pays for a drive: ``progress``, ``jerk``, ``slow``, ``courtesy``, ``fault``; sum ``reward``.
 
-    As in the environment the ego begins with acceleration 0; of a car that leaves early, ticks after that pay nothing.
+    As in the environment the ego begins with acceleration 0. Of an ego that leaves early the log ends a tick before the
+    environment does; otherwise the sum is that of the environment.
     """
     desired, ids = log.case.desired_speed_mps, [str(name) for name in log.tracks.ids]
     there = np.flatnonzero(log.tracks.observed[log.ego])

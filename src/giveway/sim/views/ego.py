@@ -33,7 +33,7 @@ META = {"planner": "actions", "predictor": ""}
 
 
 def observation_space(kind: ObservationKind = "parts") -> Space[Any]:
-    """Parts ``ego``, ``path``, ``others`` and ``areas``, or one row of features; see :mod:`giveway.sim.views.observing`.
+    """Parts ``ego``, ``path``, ``others``, ``areas``, or a row of features; see :mod:`giveway.sim.views.observing`.
 
     Raises:
         UnknownNameError: another kind.
@@ -107,9 +107,7 @@ class EgoEnv(gymnasium.Env[Any, Any]):
         self._bounded = bounded
         self._seed, self._episode = 0, 0
 
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode of the case ``options["case"]``, or of one drawn from the seed and the number of the
         episode.
         """

@@ -343,7 +343,7 @@ def touch(static: Static, state: State, worlds: BoolArray, touches: BoolArray, b
 def courtesy_costs(
     static: Static, state: State, worlds: BoolArray, desired: FloatArray, ride: FloatArray
 ) -> FloatArray:
-    """(W,) costs of the last tick for cars with the right of way over the ego; see :func:`giveway.sim.views.acting.reward`.
+    """(W,) costs of the last tick for cars with the right of way; see :func:`giveway.sim.views.acting.reward`.
 
     Args:
         static: of the batch.
