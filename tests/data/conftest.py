@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from giveway.testing.formats import WRITERS, write_format
+
 INTERACTION_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy,psi_rad,length,width"
 PEDESTRIAN_HEADER = "track_id,frame_id,timestamp_ms,agent_type,x,y,vx,vy"
 
@@ -296,3 +298,16 @@ def generic_root(tmp_path):
     ]
     write_lines(tmp_path / "flights" / "flug.txt", ["ID;Zeit;X [ft];Y [ft];Kurs;Art", *rows])
     return tmp_path
+
+
+def _format_root(name):
+    @pytest.fixture(name=f"{name}_root")
+    def root(tmp_path):
+        write_format(name, tmp_path)
+        return tmp_path
+
+    return root
+
+
+for _name in WRITERS:
+    globals()[f"{_name}_root"] = _format_root(_name)

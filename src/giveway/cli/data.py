@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from giveway.cli.command import Call, command, group
 from giveway.cli.envelope import Done
@@ -126,14 +126,25 @@ def convert(
     *,
     dataset: str,
     out: Annotated[Path, "Folder of the store; created if absent."],
+    format: Annotated[Literal["store", "scenarionet"], "store (Parquet, checked) or scenarionet."] = "store",
     accept_implausible: Implausible = False,
 ) -> Done:
     """Write recordings to a Parquet store; run again to resume."""
     from giveway.data import DATASETS
     from giveway.data.convert import convert_recordings
+    from giveway.data.reading import Scenes
+    from giveway.data.scenarionet_writer import write_scenarionet
 
     found = DATASETS.get(dataset).recordings(folder)
     recordings = [replace(recording, accept_implausible=accept_implausible) for recording in found]
+    if format == "scenarionet":
+        with call.counting("convert") as progress:
+            scenes = Scenes(DATASETS.get(dataset), recordings, progress)
+            written = write_scenarionet(out, scenes)
+        lost = [{"cell": name, "message": str(error), **error.as_dict()} for name, error in scenes.left_out.items()]
+        counts = {"written": len(written), "skipped": 0, "empty": 0, "failed": len(lost)}
+        text = f"{len(written)} scenes written, {len(lost)} recordings failed; {out}"
+        return Done(result={"store": out, **counts}, text=text, failures=lost)
     counts = {"written": 0, "skipped": 0, "empty": 0, "failed": 0}
     failures: list[dict[str, Any]] = []
     workers = min(call.values["workers"] or 1, os.cpu_count() or 1)

@@ -324,26 +324,39 @@ def score(
 @command(app)
 def replay(
     call: Call,
-    folder: Annotated[Path, "A log, or a folder with logs."],
+    folders: Annotated[list[Path], "Logs, or folders with logs; several are shown side by side."],
     *,
-    out: Annotated[Path | None, "File to write; .html or .mp4."] = None,
-    case: Annotated[str | None, "Which case, if the folder holds several."] = None,
-    predictor: Annotated[str | None, "Which predictor, if it holds several."] = None,
+    out: Annotated[Path | None, "File to write; .html, .mp4 or .gif."] = None,
+    case: Annotated[str | None, "Which case, if a folder holds several."] = None,
+    predictor: Annotated[Sequence[str], "Which predictor; repeatable: these drives side by side."] = (),
+    whole: Annotated[bool, "Film the whole drive instead of the seconds around its event."] = False,
+    theme: Annotated[Literal["light", "dark"], "Colors of a film."] = "light",
     data: Path | None = None,
 ) -> Done:
-    """Write a page or a film of one drive."""
+    """Write a page or a film of a drive, or of several side by side."""
     from giveway.drive.logs import find_log
-    from giveway.drive.replay import write_film, write_replay_page
-    from giveway.drive.roads import road_of_log
+    from giveway.drive.replay import replay_documents, write_replay_page
+    from giveway.reports.player.film import FilmStyle, write_film
 
-    log = find_log(folder, case=case, predictor=predictor)
-    target = out or Path(f"{log.case.id}-{log.meta.get('predictor') or 'drive'}.html")
-    if target.suffix not in (".mp4", ".html"):
-        raise UsageError("a replay is .html or .mp4", where="--out", found=target)
-    road = road_of_log(log, data)
-    (write_film if target.suffix == ".mp4" else write_replay_page)(target, log, road)
-    text = f"{target}" + ("" if road is not None else " (without a map; give --data)")
-    return Done(result={"file": target, "case": log.case.id, "map": road is not None}, text=text)
+    names = list(predictor) or [None]
+    logs = [find_log(folder, case=case, predictor=name) for folder in folders for name in names]
+    if case is None and len(logs) > 1:  # the case of the first
+        logs = [find_log(f, case=logs[0].case.id, predictor=name) for f in folders for name in names]
+    who = "-".join(dict.fromkeys(str(log.meta.get("predictor") or "drive") for log in logs))
+    target = out or Path(f"{logs[0].case.id}-{who}.html")
+    if target.suffix not in (".mp4", ".gif", ".html"):
+        raise UsageError("a replay is .html, .mp4 or .gif", where="--out", found=target)
+    documents = replay_documents(logs, data)
+    if target.suffix == ".html":
+        write_replay_page(target, documents)
+    else:
+        side = (960, 540) if len(logs) == 1 else (720, 540)
+        write_film(target, documents, FilmStyle(size=side, theme=theme, whole=whole))
+    has_map = documents[0]["map"] is not None
+    text = f"{target}" + ("" if has_map else " (without a map; give --data)")
+    verdicts = [(d["verdict"] or {}).get("text", "") for d in documents]
+    drives = [{"predictor": d["name"], "verdict": said} for d, said in zip(documents, verdicts, strict=True)]
+    return Done(result={"file": target, "case": logs[0].case.id, "map": has_map, "drives": drives}, text=text)
 
 
 command(app, needs=("rpc",))(serve)

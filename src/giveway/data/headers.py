@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 MAX_HEADER_BYTES = 1 << 16
 RENAME = "rename or remove one of them"
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
-WIDE_MARKS = {b"PK": "zip", b"\x1f\x8b": "gzip", b"PAR1": "Parquet"}
+WIDE_MARKS = {
+    b"PK": "zip",
+    b"\x1f\x8b": "gzip",
+    b"PAR1": "Parquet",
+    b"version https://git-lfs": "a pointer of git-lfs (git lfs pull brings the data)",
+}
 
 
 def decode_header(data: bytes, path: Path, form: TableFormat, findings: Findings) -> tuple[str, ...] | None:

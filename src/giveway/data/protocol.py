@@ -29,6 +29,7 @@ class DatasetInfo:
         layout: expected folder tree, as lines of text.
         references: full citations.
         has_map: whether scenes come with a lane map.
+        is_occluded: recorded from a moving car, so that absent road users are no evidence of an empty road.
     """
 
     name: str
@@ -39,6 +40,7 @@ class DatasetInfo:
     layout: str
     references: tuple[str, ...] = ()
     has_map: bool = False
+    is_occluded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ class DriveSection(Section):
             facts=summary_facts(summary),
             cells=CELLS,
             replays=worst_first(driven),
+            rivals=_rivals(driven),
             order="drives, collisions first",
         )
 
@@ -110,6 +111,13 @@ def _keys(results: Results, filters: Mapping[str, Any]) -> list[Cell]:
     left = selected(frame, {name: v for name, v in filters.items() if name != "first"})
     ordered = left.sort("case", pl.col("predictor") == RECORDED, "predictor", "key")["key"].to_list()
     return [Cell.from_json(results.store.read_record(key)["cell"]) for key in ordered]
+
+
+def _rivals(driven: pl.DataFrame) -> dict[str, tuple[str, str]]:
+    """Drives of the same case; named by what differs among all: predictor, then planner and driver."""
+    differs = [name for name in ("planner", "driver") if name in driven.columns and driven[name].n_unique() > 1]
+    rows = driven.unique(subset="key").sort("key").iter_rows(named=True)
+    return {row["key"]: (str(row["case"]), ", ".join(str(row[n]) for n in ("predictor", *differs))) for row in rows}
 
 
 def _label(cell: Cell) -> str:
