@@ -195,4 +195,12 @@ class LearnedMaker:
         return load_planner(file, self.name)
 
 
-PPO, IMITATION = LearnedMaker("ppo"), LearnedMaker("imitation")
+class PpoMaker(LearnedMaker):
+    """``ppo:FILE``: learned by reward (Schulman et al. 2017); ``giveway drive train --planner ppo`` writes the file."""
+
+
+class ImitationMaker(LearnedMaker):
+    """``imitation:FILE``: a clone of recorded drivers; ``giveway drive train --planner imitation`` writes the file."""
+
+
+PPO, IMITATION = PpoMaker("ppo"), ImitationMaker("imitation")
