@@ -26,7 +26,6 @@ from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.environment import prepared_for_ego
 from giveway.drive.learning.evaluation import evaluate_planner
 from giveway.drive.learning.imitation import demonstrations
-from giveway.drive.splits import split_number, split_of
 from giveway.planning import make_planner
 from giveway.planning.features import NUM_FEATURES, features_of
 from giveway.planning.learned import LearnedPlanner, next_accel, output_for, planner_bytes
@@ -48,12 +47,6 @@ def random_planner(seed: int = 0) -> LearnedPlanner:
         (rng.normal(0, 0.2, shape).astype("f4"), rng.normal(0, 0.2, shape[1]).astype("f4")) for shape in shapes
     )
     return LearnedPlanner(name="ppo", layers=layers)
-
-
-def test_the_split_of_a_recording_is_that_of_the_note() -> None:
-    assert split_number("DR_USA_Roundabout_FT/000") == pytest.approx(0.082761, abs=1e-6)
-    assert split_number("DR_DEU_Merging_MT/004") == pytest.approx(0.662777, abs=1e-6)
-    assert (split_of("DR_USA_Roundabout_FT/000"), split_of("DR_DEU_Merging_MT/004")) == ("test", "train")
 
 
 def test_a_slow_and_jerky_car_with_the_right_of_way_costs_the_ego() -> None:

@@ -82,8 +82,11 @@ def gap_replays(store: Store) -> dict[str, dict[str, Document]]:
 
 
 def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
+    return replay_of(_found(folder, dataset), index)
+
+
+def replay_of(found: FoundGaps, index: int) -> Mapping[str, Any]:
     """One candidate gap as it was recorded, in the frame of its sample, with the times that decide it."""
-    found = _found(folder, dataset)
     raw, times = found.raw, found.times
     rows = slice(int(raw.offset[index]), int(raw.offset[index + 1]))
     time_s, xy = raw.time_s[rows], np.moveaxis(raw.xy[rows], 1, 0)
@@ -121,7 +124,7 @@ def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
         role_names={"ego": "T decides", "prio": "E has priority"},
     )
     return replay_document(
-        Scene(tracks=tracks, provenance=Provenance(dataset=dataset, recording="")),
+        Scene(tracks=tracks, provenance=Provenance(dataset=found.extraction.info.name, recording="")),
         title=f"{raw.sample_id[index]}: {verdict}",
         ego="T" if "T" in names else None,
         roles={"E": "prio"},

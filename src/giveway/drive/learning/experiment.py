@@ -21,7 +21,7 @@ from giveway.drive.learning.evaluation import evaluate_planner
 from giveway.drive.learning.settings import LearningSettings, PlannerTrainingSpec
 from giveway.drive.scenes import SceneSource, data_of
 from giveway.drive.spec import cases_and_folders
-from giveway.drive.splits import split_of
+from giveway.drive.standard import split_of
 from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
 from giveway.experiments.files import plain
 from giveway.experiments.specs import validated
