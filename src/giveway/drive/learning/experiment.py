@@ -152,7 +152,7 @@ def split_cases(cases: Sequence[Case], split: str) -> tuple[Sequence[Case], Sequ
     """
     if split == "all":
         return cases, cases
-    parts = tuple([case for case in cases if split_of(case.recording) == name] for name in ("train", "val"))
+    parts = tuple([case for case in cases if split_of(case.recording) == name] for name in ("train", "validation"))
     if not all(parts):
         raise EmptySelectionError(
             "there are no cases to learn on, or none to pick the best round with",
