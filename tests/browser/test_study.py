@@ -102,7 +102,7 @@ def test_whole_study_by_mouse_and_the_export_equals_what_was_clicked(page, serve
     page.click("text=Continue")
     play(page)
     number = page.evaluate(
-        "fetch('/api/playback').then(r => r.json()).then(d => d.agents.find(a => a.role == 'rated').label)"
+        "fetch('/api/playback').then(r => r.json()).then(d => d.agents.find(a => a.role == 'prio').label)"
     )
     page.check(f"input[name=number][value='{number}']")
     page.click("#submit")

@@ -96,6 +96,20 @@ def test_replay_writes_a_page_with_plan_predictions_and_events(capsys, finished,
     assert {fan["kind"] for fan in document["fans"]} == {"plan", "prediction"}
     assert document["map"]["lanes"]
     assert document["frames"] == 61
+    assert document["version"] == 2
+    assert document["encounter"]["partner"] in ("2", "3")
+    assert next(a for a in document["agents"] if a["id"] == document["ego"])["recorded"]
+
+
+def test_replay_puts_drives_of_one_case_side_by_side(capsys, finished, tmp_path):
+    out = tmp_path / "two.html"
+    args = ("--case", "merge-00", "-p", "echo", "-p", "constant_velocity", "--json", "--out", str(out))
+    made = json.loads(call(capsys, "replay", str(finished), *args).out)["result"]
+    assert [d["predictor"] for d in made["drives"]] == ["echo", "constant_velocity"]
+    assert all("gap" in d["verdict"] or "contact" in d["verdict"] for d in made["drives"])
+    document = json.loads(out.read_text().split('id="replay">')[1].split("</script>")[0])
+    first, second = document["drives"]
+    assert first["map"]["lanes"] and "map" not in second, "the map is written once"
 
 
 def test_replay_writes_a_film(capsys, finished, tmp_path):
@@ -103,9 +117,30 @@ def test_replay_writes_a_film(capsys, finished, tmp_path):
     import imageio_ffmpeg
 
     out = tmp_path / "r.mp4"
-    call(capsys, "replay", str(finished), "--case", "merge-00", "--out", str(out))
+    call(capsys, "replay", str(finished), "--case", "merge-00", "--whole", "--out", str(out))
     frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(out))
-    assert (frames, round(seconds, 1)) == (61, 6.1)
+    assert (frames, round(seconds, 1)) == (151, 6.0)
+
+
+def test_replay_writes_a_gif_of_the_seconds_around_the_event(capsys, finished, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    out = tmp_path / "r.gif"
+    call(
+        capsys,
+        "replay",
+        str(finished),
+        "--case",
+        "merge-00",
+        "-p",
+        "echo",
+        "-p",
+        "constant_velocity",
+        "--out",
+        str(out),
+    )
+    with image.open(out) as film:
+        assert film.size == (2 * 720, 540)
+        assert 20 <= film.n_frames <= 41, "at most four seconds at ten pictures per second"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import giveway
 from giveway.core.case import Role
 from giveway.core.errors import UnknownNameError
-from giveway.drive.replay import write_replay_page
+from giveway.drive.replay import drive_document, write_replay_page
 from giveway.drive.spec import DriveSpec, planned
 
 
@@ -33,9 +33,9 @@ def test_what_minds_think_in_reacting_traffic_has_places_and_is_shown(tmp_path) 
     thinks = log.minds.partner >= 0
     assert thinks.any()
     assert np.isfinite(log.minds.area[thinks]).all() and np.isfinite(log.minds.ghost[thinks]).all()
-    write_replay_page(tmp_path / "page.html", log, None)
+    write_replay_page(tmp_path / "page.html", [drive_document(log, None)])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "expects" in page and '"cognitive 2"' in page and '"reactive 2"' not in page
+    assert "expects" in page and '"driver":"cognitive"' in page and '"driver":"reactive"' not in page
 
 
 def test_an_unknown_driver_is_refused_before_anything_is_driven() -> None:

@@ -18,6 +18,7 @@ from giveway.gaps.extractions.ring_phantoms import complete_ring
 from giveway.gaps.extractions.round import ring_of
 from giveway.gaps.profile import CLEAN, PAPER
 
+SECTOR = CLEAN.with_switches(contested_place="published")
 NAMES = {"t_open_s": "t_S", "t_accept_s": "t_A", "t_close_s": "t_C", "t_crit_s": "t_crit"}
 
 
@@ -50,7 +51,7 @@ def test_left_turns_are_brought_into_one_frame(lgap_scenes):
 
 @pytest.fixture(scope="module")
 def round_found(round_scenes):
-    return find_gaps(EXTRACTIONS.get("round"), round_scenes, CLEAN)
+    return find_gaps(EXTRACTIONS.get("round"), round_scenes, SECTOR)
 
 
 def test_roundabout_roles_and_times_are_recovered(round_root, round_found):
@@ -80,7 +81,7 @@ def test_roundabout_roles_and_times_are_recovered(round_root, round_found):
 
 
 def test_the_reduced_variant_keeps_samples_and_times_and_hides_the_others(round_found, round_scenes):
-    reduced = find_gaps(EXTRACTIONS.get("round_2v"), round_scenes, CLEAN)
+    reduced = find_gaps(EXTRACTIONS.get("round_2v"), round_scenes, SECTOR)
     rules = SampleRules(choice="initial", num_input=2)
     full, few = (samples_at(found, rules, CLEAN).samples for found in (round_found, reduced))
     np.testing.assert_array_equal(full.inputs.sample_id, few.inputs.sample_id)
@@ -96,7 +97,7 @@ def test_a_roundabout_framed_differently_is_read_around_its_own_center(round_sce
     moved = replace(scene, tracks=replace(scene.tracks, xy=scene.tracks.xy + np.array(shift)))
     as_is, clean, paper = (
         EXTRACTIONS.get("round").enumerate([one], profile)
-        for one, profile in ((scene, CLEAN), (moved, CLEAN), (moved, PAPER))
+        for one, profile in ((scene, SECTOR), (moved, SECTOR), (moved, PAPER))
     )
     off = np.hypot(*shift)
     assert f"around a center {off:.1f}"[:-1] in clean.notes[0] and clean.notes == paper.notes

@@ -15,7 +15,8 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.files import read_samples, write_samples
 from giveway.gaps.found_files import read_found, write_found
 from giveway.gaps.prediction_time import CHOICES
-from giveway.gaps.profile import CLEAN, PAPER, Profile
+from giveway.gaps.profile import CLEAN, PAPER, PROFILES, Profile
+from giveway.metrics import METRICS
 from giveway.testing.causality import true_and_forged
 from giveway.testing.crossing import CROSSING, crossing_found, crossing_gaps, crossing_samples
 
@@ -119,7 +120,10 @@ def test_a_standing_ego_does_not_ask_for_millions_of_steps():
     xy[:, 0, 0] = -60.0
     xy[:, 1, 1] = 3.0 - 0.5 * np.maximum(raw.time_s - 4.0, 0) ** 2
     found = gaps_from(CROSSING, replace(raw, xy=xy), CLEAN)
-    extracted = samples_at(found, SampleRules(choice="initial", num_input=2, num_input_max=2, relaxed=True), CLEAN)
+    rules = SampleRules(choice="initial", num_input=2, num_input_max=2, relaxed=True)
+    left_out = samples_at(found, rules, CLEAN).report
+    assert left_out.num_accepted == left_out.num_rejected == 0 < left_out.dropped["standing"]
+    extracted = samples_at(found, rules, CLEAN.with_switches(standing_ego="keep"))
     assert extracted.report.num_capped == extracted.samples.num_samples > 0
     assert extracted.samples.inputs.num_predict.max() == 100
     truth = extracted.samples.truth
@@ -175,12 +179,55 @@ def test_found_gaps_survive_the_cache(tmp_path):
 
 def test_every_switch_is_described_and_differs_or_is_explained():
     assert all(field.description for field in Profile.model_fields.values())
-    differing = {name for name in Profile.model_fields if getattr(PAPER, name) != getattr(CLEAN, name)}
-    assert Profile.model_fields.keys() - differing == {"horizon_from_projection", "commotions_evaluations"}
+    differing = {
+        name for name in Profile.model_fields if len({str(getattr(profile, name)) for profile in PROFILES.values()}) > 1
+    }
+    assert Profile.model_fields.keys() - differing == {"horizon_from_projection", "commotions_evaluations", "admission"}
 
 
 def test_the_page_on_switches_is_up_to_date():
     text = (Path(__file__).parents[2] / "docs" / "gaps" / "switches.md").read_text(encoding="utf-8")
     for name, field in Profile.model_fields.items():
-        row = f"| `{name}` | {getattr(PAPER, name)} | {getattr(CLEAN, name)} | {field.description} |"
+        values = " | ".join(str(getattr(PROFILES[which], name)) for which in ("printed", "paper", "clean"))
+        row = f"| `{name}` | {values} | {field.description} |"
         assert row in text
+
+
+def test_printed_forms_of_metrics_differ_as_printed():
+    """Eq. 22 with ordinal ranks differs with ties only; eq. 24 divides by all samples."""
+    accepted = np.array([True, False, True, False, False])
+    p = np.array([0.9, 0.1, 0.5, 0.5, 0.2])
+    auc, ordinal, tnr, printed = (METRICS.get(n).score for n in ("auc", "auc_printed", "tnr_pr", "tnr_pr_printed"))
+    assert auc(accepted, p) == pytest.approx((3 + 2.5) / 6)
+    assert ordinal(accepted, p) == pytest.approx((3 + 2) / 6)  # the tied accepted sample stands first
+    assert ordinal(accepted[::-1], p[::-1]) == pytest.approx(1.0)
+    assert ordinal(accepted, p + np.arange(5) * 1e-9) == auc(accepted, p + np.arange(5) * 1e-9)
+    assert tnr(accepted, p) == pytest.approx(2 / 3)
+    assert printed(accepted, p) == pytest.approx(2 / 5)
+
+
+def test_a_printed_opening_is_a_root_and_a_standing_ego_never_closes_the_gap():
+    raw = crossing_gaps(30)
+    found = {value: gaps_from(CROSSING, raw, CLEAN.with_switches(opening=value)) for value in ("inequality", "root")}
+    at_row, at_root = (found[value].times.t_open_s for value in ("inequality", "root"))
+    late = at_row - at_root
+    assert np.nanmin(late) >= 0.0
+    assert np.nanmax(late) <= np.diff(raw.time_s[:2])[0] + 1e-9
+    xy = raw.xy.copy()
+    xy[:, 0, 0] = -60.0
+    xy[:, 1, 1] = 3.0 - 0.5 * np.maximum(raw.time_s - 4.0, 0) ** 2
+    profile = CLEAN.with_switches(closing_floor="none", standing_ego="keep")
+    rules = SampleRules(choice="initial", num_input=2, num_input_max=2, relaxed=True)
+    report = samples_at(gaps_from(CROSSING, replace(raw, xy=xy), profile), rules, profile).report
+    assert report.dropped["no_horizon"] > 0 == report.num_accepted
+
+
+def test_the_relaxed_rule_of_equation_1_admits_more(lgap_scenes):
+    from giveway.gaps.extract import find_gaps
+    from giveway.gaps.extractions import EXTRACTIONS
+
+    found = find_gaps(EXTRACTIONS.get("lgap"), lgap_scenes, CLEAN)
+    rules = SampleRules(choice="initial", num_input=2)
+    strict, relaxed = (samples_at(found, rules, CLEAN.with_switches(admission=e)).report for e in ("eq3", "eq1"))
+    assert strict.num_accepted + strict.num_rejected == 0
+    assert relaxed.num_accepted > 20 < relaxed.num_rejected

@@ -236,19 +236,25 @@ def test_window_of_a_log_is_placed_around_the_nearest_approach() -> None:
 
 def test_video_shows_what_the_canvas_shows_and_names_nothing(tmp_path: Path) -> None:
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    from giveway.study.video import COLORS, FRAME_RATE_HZ, SIDE_PX, _Frames, write_video
+    from giveway.reports.player.film import CLIP_STYLE, write_film
+    from giveway.reports.player.frames import Frames
+    from giveway.reports.tokens import colors
 
+    width, height = CLIP_STYLE.size
     style = ClipStyle(duration_s=1.0, span_m=40)
     scene = worlds.crossing(duration_s=6.0)
     document = clip_document(cut(scene, Window(start=5, stop=16, ego=1, rated=0, nearest_m=1.0), style), style)
-    image = np.asarray(_Frames(document).image(round(0.4 * FRAME_RATE_HZ)))
-    assert image.shape == (SIDE_PX, SIDE_PX, 3)
-    ego = tuple(int(COLORS["ego"][i : i + 2], 16) for i in (1, 3, 5))
-    assert tuple(image[SIDE_PX // 2, SIDE_PX // 2]) == ego
+    image = np.asarray(Frames(document, size=CLIP_STYLE.size).image(0.4))
+    assert image.shape == (height, width, 3)
+    ego = tuple(int(colors()["ego"][i : i + 2], 16) for i in (1, 3, 5))
+    beside = round(0.3 * 1.8 * width / 40)  # the bar on the roof is in the very middle
+    assert (
+        tuple(image[height // 2, width // 2 + beside]) == ego or tuple(image[height // 2 + beside, width // 2]) == ego
+    )
     path = tmp_path / "clip.mp4"
-    write_video(document, path)
+    write_film(path, [document], CLIP_STYLE)
     info = next(imageio_ffmpeg.read_frames(str(path)))
     assert info["codec"] == "h264"
-    assert info["size"] == (SIDE_PX, SIDE_PX)
+    assert info["size"] == CLIP_STYLE.size
     assert info["duration"] == pytest.approx(1.04, abs=0.05)
     assert b"x264 - core" not in path.read_bytes()

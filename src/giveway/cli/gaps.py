@@ -39,6 +39,7 @@ def extract(
 ) -> Done:
     """Find gaps in recordings, count them, write samples to Parquet."""
     from giveway.gaps.extract import require_samples
+    from giveway.gaps.extraction_report import report_line
     from giveway.gaps.files import write_samples
     from giveway.gaps.run import extractions
 
@@ -68,6 +69,10 @@ def extract(
     ]
     first = reports[0]
     notes = [f"{r.choice}: {r.num_capped} horizons were cut to the cap" for r in reports if r.num_capped]
+    notes += [f"{r.choice}: {report_line(r)}" for r in reports]
+    for r in reports:
+        for warning in r.warnings:
+            call.warn(f"{r.choice}: {warning}")
     notes += [f"note: {note}" for note in first.notes] + ([] if out is None else [f"samples written to {out}"])
     return Done(
         result={"dataset": dataset, "out": out, "bytes": size, "counts": [r.as_dict() for r in reports]},
@@ -77,6 +82,58 @@ def extract(
                 "Samples", ("t_0", "accepted", "rejected", "Delta_t [s]", "left out"), rows, notes=notes, form=".2f"
             ),
         ],
+    )
+
+
+@command(app, needs=("plot",))
+def show(
+    call: Call,
+    sample: Annotated[str, "Id of a candidate, as in giveway gaps extract or in a report."],
+    *,
+    data: Annotated[Path, "Folder that holds the recordings."],
+    dataset: Annotated[str | None, "Extraction; told by the id if left out."] = None,
+    out: Annotated[Path, "Folder for the page and the picture."] = Path("shown"),
+    profile: str = "clean",
+    settings: Annotated[Sequence[str], "One switch of the protocol, NAME=VALUE; repeatable."] = (),
+) -> Done:
+    """Write a replay and a picture of one candidate gap."""
+    from giveway.gaps.run import rules_named
+    from giveway.gaps.show import show_sample
+
+    rules = rules_named(profile, settings_from(settings, _switches()))
+    shown = show_sample(sample, data, out, rules, dataset)
+    said = [f"{name}: {value if isinstance(value, str) else f'{value:.2f}'}" for name, value in shown.facts.items()]
+    return Done(
+        result={"sample": sample, "profile": profile, "facts": shown.facts, **shown.files},
+        text=[sample, *said, *(f"  {file}" for file in shown.files.values())],
+    )
+
+
+@command(app)
+def conflicts(
+    call: Call,
+    folder: Annotated[Path, "Folder that holds the recordings."],
+    *,
+    dataset: Annotated[str, "Adapter that reads them: interaction, ind, generic, ..."],
+    out: Annotated[Path | None, "TOML file with [[conflict]] tables to edit; only a listing without it."] = None,
+    max_recordings: Annotated[int | None, Opt("Read at most N recordings.", min=1)] = None,
+) -> Done:
+    """Find where road users conflict, how often, and who yields more."""
+    from giveway.gaps.found_conflicts import conflicts_at, conflicts_toml, write_conflicts
+
+    found = conflicts_at(folder, dataset, max_recordings=max_recordings)
+    if out is not None:
+        write_conflicts(out, found)
+    call.warn("who yields is a guess from who stands more often; confirm `rule` before you use a conflict")
+    rows = [
+        (c["location"], *c["place"], c["kind"], c["pairs"], c["target_stands"], c["priority_stands"], c["target_first"])
+        for c in found
+    ]
+    heads = ("site", "x [m]", "y [m]", "kind", "pairs", "T stands", "E stands", "T first")
+    notes = [conflicts_toml(found[:1])] if out is None and found else [f"written to {out}"] if out is not None else []
+    return Done(
+        result={"dataset": dataset, "out": out, "conflicts": found},
+        text=listing("Conflicts", heads, rows, notes=notes, form=".2f"),
     )
 
 

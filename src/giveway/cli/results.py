@@ -45,7 +45,7 @@ def list_components(
     )
 
 
-SHOWN = ("title", "paper", "clean", "about")
+SHOWN = ("title", "printed", "paper", "clean", "about")
 """Facts in the listing; all of them are in the document and in ``giveway list KIND NAME``."""
 
 
@@ -168,10 +168,10 @@ def _components(kind: str) -> dict[str, dict[str, Any]]:
             for name, values in PRESETS.items()
         }
     if kind == "switches":
-        from giveway.gaps.profile import CLEAN, PAPER, Profile
+        from giveway.gaps.profile import PROFILES, Profile
 
         return {
-            name: {"paper": getattr(PAPER, name), "clean": getattr(CLEAN, name), "effect": field.description}
+            name: {**{which: getattr(PROFILES[which], name) for which in PROFILES}, "effect": field.description}
             for name, field in Profile.model_fields.items()
         }
     if kind == "drivers":

@@ -8,8 +8,7 @@ from typing import Any
 from giveway.core.log import DriveLog
 from giveway.demo.chapter import Chapter, Section
 from giveway.drive.document import document_of
-from giveway.drive.replay import write_replay_page
-from giveway.drive.roads import road_of_log
+from giveway.drive.replay import replay_documents, write_replay_page
 from giveway.drive.run import run_drive
 
 PREDICTORS = ("echo", "constant_velocity", "oracle")
@@ -32,7 +31,7 @@ def _run(root: Path, seed: int) -> tuple[Section, ...]:
             log = results.log(case=case, predictor=predictor)
             assert isinstance(log, DriveLog)
             page = Path("drive") / f"{case}-{predictor}.html"
-            write_replay_page(root / page, log, road_of_log(log))
+            write_replay_page(root / page, replay_documents([log]))
             links.append((f"{case}, {predictor}", page))
     return (
         Section(

@@ -9,20 +9,20 @@ import numpy as np
 from markupsafe import Markup
 
 from giveway.core.arrays import FloatArray
-from giveway.core.case import Case, Role
+from giveway.core.case import Case
 from giveway.core.files import write_text
 from giveway.core.scene import Scene
 from giveway.reports.content import Chart, Gallery, Page
 from giveway.reports.rendering import single_page
 
 SIDE_PX, HALF_M = 260, 40.0
-COLORS = {Role.EGO: "s1", Role.REACTIVE: "s0", Role.IDM: "s5", Role.REPLAY: "s6"}
-"""Classes of the style sheet: orange, blue, light blue, grey."""
+EGO, PRIORITY, OTHER = "s0", "s1", "s6"
+"""Classes of the style sheet in the colors of the tokens: ego, the car with priority, gray."""
 
 
 def write_gallery(path: Path, cases: Sequence[tuple[Case, Scene]]) -> None:
     """Write a self-contained HTML page."""
-    lead = "Orange: ego, who has to give way. Blue: the car it meets. Dots mark where they are at the start."
+    lead = "Blue: ego, who has to give way. Orange: who has priority. Dots mark where they are at the start."
     gallery = Gallery(items=tuple(case_chart(case, scene) for case, scene in cases))
     write_text(path, single_page(Page(title=f"{len(cases)} cases", lead=lead, blocks=(gallery,))))
 
@@ -31,7 +31,8 @@ def case_chart(case: Case, scene: Scene) -> Chart:
     """Paths of all cars around the conflict of a case."""
     conflict = case.conflicts[0] if case.conflicts else None
     tracks = scene.tracks
-    roles = {car.id: car.role for car in case.cars}
+    color_of = dict.fromkeys((car.id for car in case.cars), OTHER) | dict.fromkeys(case.right_of_way, PRIORITY)
+    color_of[case.ego.id] = EGO
     inside = (tracks.time_s >= case.start_s - 1e-6) & (tracks.time_s <= case.end_s + 1e-6)
     ego = tracks.xy[tracks.index_of(case.ego.id), inside]
     center = np.array([conflict.x_m, conflict.y_m]) if conflict else np.nanmean(ego, axis=0)
@@ -45,7 +46,7 @@ def case_chart(case: Case, scene: Scene) -> Chart:
         xy = xy[~np.isnan(xy[:, 0])]
         if len(xy) > 1:
             name = str(tracks.ids[row])
-            shapes.append(_path(xy, center, COLORS[roles.get(name, Role.REPLAY)], name in roles))
+            shapes.append(_path(xy, center, color_of.get(name, OTHER), name in color_of))
     words = [f"interest {case.interest}, {case.end_s - case.start_s:.1f} s"]
     if conflict:
         gap = f"gap {conflict.time_gap_s:.1f} s, {conflict.first} first"

@@ -1,46 +1,45 @@
-"""Watching a drive again: a page with the player, or a film."""
+"""Watching drives again: pages with the player, films."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from giveway.core.boxes import Boxes, corners
-from giveway.core.case import TICK_S, Role
-from giveway.core.errors import MissingDependencyError
-from giveway.core.files import write_atomically, write_text
+from giveway.core.case import TICK_S
+from giveway.core.files import write_text
 from giveway.core.lanes import LaneMap
-from giveway.core.log import DriveLog
+from giveway.core.log import Collision, DriveLog, Grade
 from giveway.core.origins import Origin, banner, sorted_origins
 from giveway.core.scene import Provenance, Scene
 from giveway.drive.minds import minds_shown
 from giveway.drive.roads import road_of_log
-from giveway.reports.player.document import Event, Fan, replay_document
+from giveway.reports.player.document import Event, Fan, Story, Verdict, replay_document, side_by_side
+from giveway.reports.player.encounter import Encounter, closest, find_encounter
 from giveway.reports.player.notebook import replay_frame
 from giveway.reports.rendering import replay_page
 
-ROLE_LABELS = {Role.EGO: "ego", Role.REACTIVE: "reactive", Role.IDM: "IDM", Role.REPLAY: ""}
-COLORS = {Role.EGO: "#d55e00", Role.REACTIVE: "#0072b2", Role.IDM: "#56b4e9", Role.REPLAY: "#999999"}
-FILM_SIZE_IN, FILM_DPI = (9.0, 7.0), 80
-AROUND_M = 35.0
-"""Half the width of what a film shows, around the ego."""
+STANDS_MPS = 0.3
+"""An ego that was faster and becomes slower than this stops."""
+MARKED = ("handover", "deadlock", "guard", "fallback", "emergency")
+"""Kinds of logged events that have a mark of their own; others are notes."""
 
 
 def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) -> dict[str, Any]:
-    """The player's document of one drive: map, boxes, predictions as fans, the ego's plan, events on the timeline."""
+    """The player's document of one drive: map, boxes, ghosts, predictions as fans, the ego's plan, events, verdict."""
     tracks = log.tracks
-    ids = tracks.ids.tolist()
-    ego = str(ids[log.ego])
-    title = f"{log.case.id}: {log.meta.get('predictor') or 'no predictor'}, planner {log.meta.get('planner', '')}"
+    ids = [str(i) for i in tracks.ids.tolist()]
+    ego = ids[log.ego]
     traffic = sorted_origins(row for row in log.origins if row.origin is not Origin.DRIVEN)
-    title += f". {banner('the replayed traffic', traffic)}" if traffic not in ([], [Origin.RECORDED]) else ""
-    roles = {str(i): ("ego" if str(i) == ego else "rated" if log.predicted[k] else "other") for k, i in enumerate(ids)}
-    drivers = {car.id: car.driver for car in log.case.cars if car.driver}
-    called = {str(i): drivers.get(str(i)) or ROLE_LABELS[log.roles[k]] for k, i in enumerate(ids)}
-    labels = {name: f"{who} {name}" for name, who in called.items() if who}
+    notice = banner("the replayed traffic", traffic) if traffic not in ([], [Origin.RECORDED]) else ""
+    encounter = encounter_of(log)
+    has_priority = [name for name in log.case.right_of_way if name in ids]
+    met = {encounter.partner} if encounter else set[str]()
+    chosen = {car.id: car.driver for car in log.case.cars if car.driver}
+    drivers = {name: chosen.get(name) or str(log.roles[k]) for k, name in enumerate(ids)}
+    handed = {e.car: e.tick for e in log.events if e.kind == "handover"}
     document = replay_document(
         Scene(
             tracks=tracks,
@@ -51,14 +50,57 @@ def drive_document(log: DriveLog, road: LaneMap | None, *, fans: bool = True) ->
             ),
             rows=log.origins,
         ),
-        title=title,
+        title=f"{log.case.id}, planner {log.meta.get('planner', '')}",
         ego=ego,
-        roles=roles,
-        labels=labels,
+        roles=dict.fromkeys({*has_priority, *met}, "prio") | {ego: "ego"},
+        labels={ego: "ego"},
         events=_events(log),
         fans=list(_fans(log)) if fans else [],
+        story=Story(
+            name=str(log.meta.get("predictor") or "no predictor"),
+            notice=notice,
+            encounter=encounter,
+            verdict=verdict_of(log, encounter),
+            recorded=log.recorded,
+            drivers=drivers,
+            handed_over=handed,
+            cruise_mps=log.case.desired_speed_mps,
+            role_names={"ego": "ego", "prio": "car with priority" if met <= set(has_priority) else "car it meets"},
+        ),
     )
     return document if log.minds is None else {**document, "minds": minds_shown(log, log.minds, document["origin"])}
+
+
+def encounter_of(log: DriveLog) -> Encounter | None:
+    """First contact of the ego, else a near miss, else the closest approach; cars with the right of way come first."""
+    ego = str(log.tracks.ids[log.ego])
+    contact = _contact(log)
+    if contact is not None:
+        other = contact.second if contact.first == ego else contact.first
+        return Encounter(time_s=contact.time_s, kind="contact", partner=other)
+    rows = [log.tracks.index_of(name) for name in log.case.right_of_way if name in log.tracks.ids]
+    return find_encounter(log.tracks, log.ego, prefer=rows)
+
+
+def _contact(log: DriveLog) -> Collision | None:
+    ego = str(log.tracks.ids[log.ego])
+    found = [c for c in log.collisions if ego in (c.first, c.second) and not c.at_spawn]
+    return min(found, key=lambda c: c.start_tick, default=None)
+
+
+def verdict_of(log: DriveLog, encounter: Encounter | None) -> Verdict | None:
+    """How a drive ended, in a few words: contact and fault, else who went first and the smallest gap."""
+    if log.failed:
+        return Verdict(text=f"failed: {log.failed}", bad=True)
+    contact = _contact(log)
+    if contact is not None:
+        grade = f", {contact.grade.meaning}" if contact.grade is not Grade.NONE else ""
+        return Verdict(text=f"contact at {contact.relative_speed_mps:.1f} m/s{grade}", bad=True)
+    if encounter is None:
+        return None
+    near = closest(log.tracks, log.ego, log.tracks.index_of(encounter.partner))
+    order = {True: "went first, ", False: "gave way, ", None: ""}[near.ego_first]
+    return Verdict(text=f"{order}smallest gap {near.gap_m:.1f} m")
 
 
 def log_html(log: DriveLog) -> str:
@@ -66,44 +108,14 @@ def log_html(log: DriveLog) -> str:
     return replay_frame(drive_document(log, road_of_log(log)))
 
 
-def write_replay_page(path: Path, log: DriveLog, road: LaneMap | None) -> None:
-    """One self-contained HTML file."""
-    write_text(path, replay_page(drive_document(log, road)))
+def replay_documents(logs: Sequence[DriveLog], data: Path | None = None) -> list[dict[str, Any]]:
+    """Documents of drives of one case, for :func:`write_replay_page` and films."""
+    return [drive_document(log, road_of_log(log, data)) for log in logs]
 
 
-def write_film(path: Path, log: DriveLog, road: LaneMap | None, *, speed: float = 1.0) -> None:
-    """An MP4 that follows the ego, at ten frames per second of simulated time.
-
-    Args:
-        path: file to write.
-        log: what to show.
-        road: map, or None.
-        speed: 2 shows everything twice as fast.
-
-    Raises:
-        MissingDependencyError: without matplotlib or imageio-ffmpeg.
-    """
-    try:
-        import imageio_ffmpeg
-    except ImportError as error:
-        raise MissingDependencyError("imageio_ffmpeg", extra="video", purpose="writing a film") from error
-    frames = _frames(log, road)
-    first = next(frames)
-    with write_atomically(path) as temporary:
-        film = temporary.with_name(temporary.name + ".mp4")
-        writer: Any = imageio_ffmpeg.write_frames(
-            str(film),
-            (first.shape[1], first.shape[0]),
-            fps=round(10 * speed),
-            macro_block_size=2,
-            ffmpeg_log_level="error",
-        )
-        writer.send(None)
-        writer.send(np.ascontiguousarray(first))
-        for frame in frames:
-            writer.send(np.ascontiguousarray(frame))
-        writer.close()
-        film.replace(temporary)
+def write_replay_page(path: Path, documents: Sequence[Mapping[str, Any]]) -> None:
+    """One self-contained HTML file; several drives can be chosen and compared on one clock."""
+    write_text(path, replay_page(documents[0] if len(documents) == 1 else side_by_side(documents)))
 
 
 def _events(log: DriveLog) -> list[Event]:
@@ -111,16 +123,40 @@ def _events(log: DriveLog) -> list[Event]:
     events = [
         Event(
             time_s=c.time_s,
-            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.sentence}",
-            kind="collision",
+            label=f"{c.first} and {c.second} collide, {c.relative_speed_mps:.1f} m/s; {c.sentence}".rstrip("; "),
+            kind="contact",
         )
         for c in log.collisions
     ]
-    fallbacks = [e for e in log.events if e.kind == "fallback"]
-    shown = [e for e in log.events if e.kind != "fallback"] + fallbacks[:20]
+    told = [(e.tick, e.kind if e.kind in MARKED else "note", e.car, e.text) for e in log.events]
+    told += [(tick, "guard", car, "is stopped by the guard") for tick, car in _guarded(log)]
+    told += [(tick, "stop", str(log.tracks.ids[log.ego]), "stops") for tick in _stops(log)]
     return events + [
-        Event(time_s=start + TICK_S * e.tick, label=f"{e.car} {e.text}".strip(), kind="note") for e in shown
+        Event(time_s=start + TICK_S * tick, label=f"{car} {text}".strip(), kind=kind)
+        for tick, kind, car, text in _onsets(told)
     ]
+
+
+def _onsets(told: Sequence[tuple[int, str, str, str]]) -> Iterator[tuple[int, str, str, str]]:
+    """Of the same thing at successive ticks (within half a second), only the first."""
+    last: dict[tuple[str, str], int] = {}
+    for tick, kind, car, text in sorted(told):
+        if kind == "note" or tick - last.get((kind, car), -100) > 5:
+            yield tick, kind, car, text
+        last[kind, car] = tick
+
+
+def _guarded(log: DriveLog) -> Iterator[tuple[int, str]]:
+    """When the guard of a mind decides instead of the mind."""
+    if log.minds is not None:
+        for row in np.flatnonzero(log.minds.guard <= log.minds.accel + 1e-9).tolist():
+            yield int(log.minds.tick[row]), str(log.tracks.ids[int(log.minds.agent[row])])
+
+
+def _stops(log: DriveLog) -> list[int]:
+    """Instants at which the ego comes to a stop."""
+    stands = log.tracks.speed[log.ego] < STANDS_MPS
+    return (np.flatnonzero(stands[1:] & ~stands[:-1] & log.tracks.observed[log.ego, :-1]) + 1).tolist()
 
 
 def _fans(log: DriveLog) -> Iterator[Fan]:
@@ -142,51 +178,3 @@ def _fans(log: DriveLog) -> Iterator[Fan]:
         yield Fan(
             frame=tick, agent_id=str(ids[agent]), kind="prediction", xy=xy, probability=told.probability[row, used]
         )
-
-
-def _frames(log: DriveLog, road: LaneMap | None) -> Iterator[Any]:
-    """RGB pictures, one per tick."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.collections import LineCollection, PolyCollection
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependencyError("matplotlib", extra="plot", purpose="writing a film") from error
-    figure = Figure(figsize=FILM_SIZE_IN, dpi=FILM_DPI)
-    canvas = FigureCanvasAgg(figure)
-    axes: Any = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    if road is not None:
-        lanes = [np.concatenate([lane.left, lane.right[::-1]]) for lane in road.lanes.values()]
-        axes.add_collection(PolyCollection(lanes, facecolors="#ececea", edgecolors="#d5d5d0", linewidths=0.5))
-    cars = axes.add_collection(PolyCollection([], edgecolors="#222222", linewidths=0.6, zorder=3))
-    fans = axes.add_collection(LineCollection([], linewidths=1.5, zorder=2))
-    plan = axes.add_collection(LineCollection([], colors="#d55e00", linewidths=2.5, alpha=0.7, zorder=2))
-    text = axes.text(0.01, 0.98, "", transform=axes.transAxes, va="top", family="monospace")
-    tracks = log.tracks
-    center = np.nan_to_num(tracks.xy[log.ego, 0])
-    by_tick: dict[int, list[Fan]] = {}
-    for fan in _fans(log):
-        by_tick.setdefault(fan.frame, []).append(fan)
-    hit = {k for c in log.collisions for k in range(c.start_tick, c.end_tick + 1)}
-    for k in range(tracks.num_instants):
-        here = np.flatnonzero(tracks.observed[:, k])
-        heading = np.nan_to_num(tracks.heading[here, k])
-        cars.set_verts(list(corners(Boxes.of(tracks.xy[here, k], heading, tracks.size[here]))))
-        cars.set_facecolors([COLORS[log.roles[i]] for i in here])
-        shown = by_tick.get(k, [])
-        paths = [
-            (xy, float(p)) for f in shown if f.kind == "prediction" for xy, p in zip(f.xy, f.probability, strict=True)
-        ]
-        fans.set_segments([xy for xy, _ in paths])
-        fans.set_color([(0.0, 0.45, 0.7, 0.2 + 0.6 * p) for _, p in paths])
-        plan.set_segments([f.xy[0] for f in shown if f.kind == "plan"])
-        if tracks.observed[log.ego, k]:
-            center = tracks.xy[log.ego, k]
-        axes.set_xlim(center[0] - AROUND_M, center[0] + AROUND_M)
-        axes.set_ylim(center[1] - AROUND_M * 7 / 9, center[1] + AROUND_M * 7 / 9)
-        speed = tracks.speed[log.ego, k]
-        text.set_text(f"{log.case.id}  {k * TICK_S:4.1f} s  ego {speed:4.1f} m/s{'  COLLISION' if k in hit else ''}")
-        canvas.draw()
-        yield np.asarray(canvas.buffer_rgba())[..., :3]

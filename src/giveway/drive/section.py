@@ -9,6 +9,7 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.log import DriveLog
+from giveway.drive.contact_tables import contacts_table
 from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
 from giveway.drive.pages import summary_blocks, summary_facts, worst_first
@@ -33,16 +34,21 @@ CELLS = "Cases"
 
 
 class DriveSection(Section):
-    """Tables ``leaderboard``, ``cases`` and ``measures``, figure ``scores``."""
+    """Tables ``leaderboard``, ``cases``, ``measures`` and ``contacts``, figure ``scores``."""
 
     kind = "drive"
     title = "Closed loop"
-    tables = ("leaderboard", "cases", "measures")
+    tables = ("leaderboard", "cases", "measures", "contacts")
     figures = ("scores",)
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
-        made = {"leaderboard": leaderboard_of, "cases": cases_table, "measures": measures_table}
+        made = {
+            "leaderboard": leaderboard_of,
+            "cases": cases_table,
+            "measures": measures_table,
+            "contacts": contacts_table,
+        }
         return with_choices(made[checked_name("table", name, self.tables)], choices, results)
 
     def figure(self, results: Results, name: str, **choices: Any) -> Figure:
@@ -95,6 +101,7 @@ class DriveSection(Section):
             facts=summary_facts(summary),
             cells=CELLS,
             replays=worst_first(driven),
+            rivals=_rivals(driven),
             order="drives, collisions first",
         )
 
@@ -110,6 +117,13 @@ def _keys(results: Results, filters: Mapping[str, Any]) -> list[Cell]:
     left = selected(frame, {name: v for name, v in filters.items() if name != "first"})
     ordered = left.sort("case", pl.col("predictor") == RECORDED, "predictor", "key")["key"].to_list()
     return [Cell.from_json(results.store.read_record(key)["cell"]) for key in ordered]
+
+
+def _rivals(driven: pl.DataFrame) -> dict[str, tuple[str, str]]:
+    """Drives of the same case; named by what differs among all: predictor, then planner and driver."""
+    differs = [name for name in ("planner", "driver") if name in driven.columns and driven[name].n_unique() > 1]
+    rows = driven.unique(subset="key").sort("key").iter_rows(named=True)
+    return {row["key"]: (str(row["case"]), ", ".join(str(row[n]) for n in ("predictor", *differs))) for row in rows}
 
 
 def _label(cell: Cell) -> str:

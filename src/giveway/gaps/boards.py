@@ -190,8 +190,24 @@ def drop_blocks(drops: Sequence[Mapping[str, Any]]) -> list[Block]:
     )
     table = table_of("", ("samples of", "candidates", *parts, "Δt [s]"), rows)
     chart = Chart(title="", svg=stacked_bars(names, parts, counts, what="What became of the candidate gaps"))
+    warned = [Paragraph(text=f"{names[n]}: {said}") for n, d in enumerate(drops) for said in d.get("warnings", ())]
     notes = [Paragraph(text=f"{names[n]}: {note}") for n, d in enumerate(drops) for note in d.get("notes", ())]
-    return [chart, table, *notes]
+    return [chart, table, *warned, *_why_tables(names, drops), *notes]
+
+
+def _why_tables(names: Sequence[str], drops: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """Sub-reasons of candidates without a decision and verdicts of the order check, with examples."""
+    blocks: list[Block] = []
+    for field, title in (("why_undecided", "Why nothing is decided"), ("order", "Labels and the order of passage")):
+        rows = [
+            (entry(name), entry(why.replace("_", " ")), entry(n), entry(", ".join(d["examples"].get(why, ())[:3])))
+            for name, d in zip(names, drops, strict=True)
+            for why, n in d.get(field, {}).items()
+            if n
+        ]
+        if rows:
+            blocks.append(table_of(title, ("samples of", "what", "count", "examples"), rows, numeric={2}))
+    return blocks
 
 
 def curve_blocks(trainings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> list[Block]:

@@ -63,8 +63,7 @@ def cells_of(spec: RunSpec, sources: Mapping[str, Source]) -> list[Cell]:
 def _cell(spec: RunSpec, profile: Profile, params: dict[str, Any], source: Source) -> Cell:
     dataset, t0, n_input, model = params["dataset"], params["t0"], params["n_input"], params["model"]
     rules = rules_of(spec, dataset, t0, n_input)
-    form = "paper" if profile.auc == "thresholds" else "clean"
-    metrics = list(dict.fromkeys(profile_metric(name, form) for name in metrics_at(spec, t0)))
+    metrics = list(dict.fromkeys(metric_in(profile, name) for name in metrics_at(spec, t0)))
     converts = needs_paths(model, profile, metrics)
     paths = published_name(spec.conditional_paths, profile)
     models = (model, paths) if converts else (model,)
@@ -117,6 +116,12 @@ def _training_of(spec: RunSpec, profile: Profile, models: Sequence[str]) -> dict
     """Settings of training, in cells where a network is trained: as the model or for the paths of others."""
     is_used = spec.training and any(isinstance(recipe_for(name, profile), Tunable) for name in models)
     return {"training": dict(spec.training)} if is_used else {}
+
+
+def metric_in(profile: Profile, name: str) -> str:
+    """The form of a metric that the switches ``auc`` and ``tnr_pr`` ask for."""
+    form = {"auc": {"thresholds": "paper", "ordinal_ranks": "printed"}, "tnr_pr": {"all": "printed"}}.get(name, {})
+    return profile_metric(name, form.get(getattr(profile, name), "clean")) if form else name
 
 
 def metrics_at(spec: RunSpec, t0: str) -> tuple[str, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,22 @@ from giveway.core.errors import EmptySelectionError
 from giveway.core.samples import GapInputs, GapSamples, GapTruth, closing_times
 from giveway.core.scene import Scene
 from giveway.data.reading import Scenes
-from giveway.gaps.admission import REASON_CODES, REASONS, Admission, admit
+from giveway.gaps.admission import REASON_CODES, REASONS, Admission, admit, without_standing
+from giveway.gaps.extraction_report import ExtractionReport, check_order, drop_report, warnings_of
 from giveway.gaps.prediction_time import DT_S, Choice, optimal_delta_t, prediction_times
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Extraction
 from giveway.gaps.raw import Description, RawGaps
-from giveway.gaps.resample import filled_from_past, horizons, inputs_at, outputs_at, projected_gap
-from giveway.gaps.times import GapTimes, characteristic_times, filled_with_hindsight
+from giveway.gaps.resample import (
+    filled_from_past,
+    horizons,
+    inputs_at,
+    outputs_at,
+    projected_gap,
+    row_before,
+    speeds_at,
+)
+from giveway.gaps.times import GapTimes, characteristic_times, filled_with_hindsight, why_undecided
 
 NUM_INPUT_MAX = 8
 
@@ -62,41 +70,6 @@ class SampleRules:
     num_input_max: int = NUM_INPUT_MAX
     relaxed: bool = False
     delta_t_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractionReport:
-    """What became of the candidates.
-
-    Attributes:
-        dataset: name of the extraction.
-        choice: prediction time.
-        num_input: n_I.
-        num_candidates: gaps found, before any rule.
-        num_accepted, num_rejected: samples kept.
-        dropped: reason to count, in the order of the rules.
-        delta_t_s: gap size of constant prediction times; None for the others.
-        num_capped: samples whose horizon was cut.
-        notes: what people should know.
-    """
-
-    dataset: str
-    choice: str
-    num_input: int
-    num_candidates: int
-    num_accepted: int
-    num_rejected: int
-    dropped: Mapping[str, int]
-    delta_t_s: float | None
-    num_capped: int
-    notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__} | {
-            "dropped": dict(self.dropped),
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +123,8 @@ def samples_at(found: FoundGaps, rules: SampleRules, profile: Profile) -> Extrac
         admission, xy = _without_nan_inputs(admission, xy)
     samples, num_capped = _assemble(found, admission, xy, rules, profile)
     accepted = int(samples.truth.accepted.sum())
-    dropped = {r: int((admission.reason == c).sum()) for r, c in REASON_CODES.items() if c}
+    why = why_undecided(offset=found.raw.offset, description=found.description)
+    dropped, sub_reasons, order, examples = drop_report(found.raw, found.times, admission, why)
     dropped["role_conflict"] = found.num_role_conflicts
     report = ExtractionReport(
         dataset=found.extraction.info.name,
@@ -163,20 +137,47 @@ def samples_at(found: FoundGaps, rules: SampleRules, profile: Profile) -> Extrac
         delta_t_s=delta_t,
         num_capped=num_capped,
         notes=found.notes,
+        why_undecided=sub_reasons,
+        order=order,
+        examples=examples,
+        warnings=warnings_of(samples, found.raw, admission.kept, delta_t_s=delta_t, num_capped=num_capped),
     )
+    if profile.order_check == "enforce":
+        check_order(report)
     return Extracted(samples=samples, report=report)
 
 
 def admission_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> Admission:
-    """Prediction times, and which samples can be used at them as far as times alone decide."""
-    t_0 = prediction_times(
+    """Prediction times, and which samples can be used at them as far as times and speeds decide."""
+    offset, time_s = found.raw.offset, found.raw.time_s
+    delta_t = delta_t_of(found, rules, profile)
+    t_0 = prediction_times(found.times, rules.choice, offset=offset, time_s=time_s, delta_t_s=delta_t)
+    relaxed = profile.admission == "eq1"
+    admission = admit(
         found.times,
-        rules.choice,
-        offset=found.raw.offset,
-        time_s=found.raw.time_s,
-        delta_t_s=delta_t_of(found, rules, profile),
+        t_0,
+        num_input=rules.num_input,
+        num_input_max=rules.num_input if relaxed else rules.num_input_max,
+        relaxed=rules.relaxed or relaxed,
     )
-    return admit(found.times, t_0, num_input=rules.num_input, num_input_max=rules.num_input_max, relaxed=rules.relaxed)
+    if profile.standing_ego == "keep":
+        return admission
+    row = row_before(admission.t_0_s, offset=offset, time_s=time_s)
+    return without_standing(
+        admission,
+        ego_mps=ego_speeds(found)[row],
+        target_mps=speeds_at(found.raw.xy[:, 1], row, offset=offset, time_s=time_s),
+        gap_s=projected_gap(found.times, admission.t_0_s, offset=offset, time_s=time_s),
+        delta_t_s=delta_t,
+    )
+
+
+def ego_speeds(found: FoundGaps) -> FloatArray:
+    """(K,) speed with which E closes its gap [m/s]; G = D_C / v."""
+    truth = found.description.truth
+    closing = (found.description.distance if truth is None else truth)[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return closing / found.times.gap_s
 
 
 def delta_t_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> float | None:
@@ -189,6 +190,7 @@ def delta_t_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> float 
         time_s=found.raw.time_s,
         num_history=max(rules.num_input, rules.num_input_max),
         profile=profile,
+        ego_mps=ego_speeds(found) if profile.standing_ego == "drop" else None,
     )
 
 

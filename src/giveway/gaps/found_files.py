@@ -13,12 +13,15 @@ from giveway.core.checked import read_arrays, read_json
 from giveway.core.files import write_text
 from giveway.core.samples import AcceptanceBoundary
 from giveway.gaps.extract import FoundGaps
+from giveway.gaps.order import Orders
 from giveway.gaps.protocol import Extraction
 from giveway.gaps.raw import Description, RawGaps
 from giveway.gaps.times import GapTimes
 
 ARRAYS, FACTS = "gaps.npz", "gaps.json"
 _RAW = ("sample_id", "group", "location", "role_is_vulnerable", "offset", "time_s", "xy")
+_WAYS = ("way_m", "truth_m")
+_ORDERS = tuple(field.name for field in fields(Orders))
 _BOUNDARY = ("normal", "offset_m", "radius_m")
 _TIMES = tuple(field.name for field in fields(GapTimes))
 
@@ -27,12 +30,13 @@ def write_found(folder: Path, found: FoundGaps) -> None:
     """Write all arrays; :func:`read_found` needs the extraction again, which is code."""
     raw, description = found.raw, found.description
     arrays = {f"raw.{name}": getattr(raw, name) for name in _RAW}
-    if raw.way_m is not None:
-        arrays["raw.way_m"] = raw.way_m
+    arrays |= {f"raw.{name}": value for name in _WAYS if (value := getattr(raw, name)) is not None}
+    arrays |= {} if raw.orders is None else {f"orders.{name}": getattr(raw.orders, name) for name in _ORDERS}
     arrays |= {f"boundary.{name}": getattr(raw.boundary, name) for name in _BOUNDARY}
     arrays |= {f"constant.{name}": value for name, value in raw.constants.items()}
     arrays |= {f"times.{name}": getattr(found.times, name) for name in _TIMES}
-    arrays |= {"description.valid": description.valid, "description.distance": description.distance}
+    described = ("valid", "distance", "truth", "ego_in_place")
+    arrays |= {f"description.{k}": value for k in described if (value := getattr(description, k)) is not None}
     with (folder / ARRAYS).open("wb") as file:
         np.savez(file, **arrays)
     facts = {
@@ -63,6 +67,7 @@ def read_found(folder: Path, extraction: Extraction) -> FoundGaps:
             roles=tuple(facts["roles"]),
             boundary=AcceptanceBoundary(**part("boundary.")),
             constants=part("constant."),
+            orders=Orders(**orders) if (orders := part("orders.")) else None,
         ),
         description=Description(**part("description."), missing_m=float(facts["missing_m"])),
         times=GapTimes(**part("times.")),

@@ -16,7 +16,7 @@ import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import UnknownNameError, UsageError
-from giveway.metrics import PAPER_FORMS, profile_metric
+from giveway.metrics import PAPER_FORMS, PRINTED_FORMS, profile_metric
 from giveway.stats.paired import PairedTest, Profile, critical_bound, critical_split_test, paired_t_test
 
 RULES: tuple[Profile, ...] = ("paper", "clean")
@@ -110,8 +110,8 @@ def metric_form(frame: pl.DataFrame, name: str, profile: str) -> str:
     if "metric" not in frame.columns:
         return wanted
     held = set(frame["metric"].drop_nulls().unique())
-    other = PAPER_FORMS.get(name) if wanted == name else name
-    return other if wanted not in held and other in held and other is not None else wanted
+    others = (name, *(forms[name] for forms in (PAPER_FORMS, PRINTED_FORMS) if name in forms))
+    return wanted if wanted in held else next((other for other in others if other in held), wanted)
 
 
 def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:

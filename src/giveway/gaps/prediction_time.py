@@ -17,6 +17,8 @@ CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 DT_S = 0.2  # spacing of input and output grids
 BEFORE_CRITICAL_S = 0.01
+STANDING_MPS = 1.0  # an E that is slower offers no timed gap
+NOT_CONSTANT_S = 0.3  # a gap that is farther off its constant size at t_0 has not that size
 DELTA_T_GRID_S = np.arange(2001) / 100.0  # 0, 0.01 .. 20 s
 
 
@@ -64,7 +66,13 @@ def prediction_times(
 
 
 def optimal_delta_t(
-    times: GapTimes, *, offset: IntArray, time_s: FloatArray, num_history: int, profile: Profile
+    times: GapTimes,
+    *,
+    offset: IntArray,
+    time_s: FloatArray,
+    num_history: int,
+    profile: Profile,
+    ego_mps: FloatArray | None = None,
 ) -> float:
     """The gap size at which the rarer class has most samples.
 
@@ -79,7 +87,8 @@ def optimal_delta_t(
         offset: (N + 1,).
         time_s: (K,) [s].
         num_history: input steps a sample must support, max(n_I, n_I,max); used after admission.
-        profile: uses ``delta_t_constraints``.
+        profile: uses ``delta_t_constraints`` and ``standing_ego``.
+        ego_mps: (K,) speed of E, which ``standing_ego = drop`` needs.
 
     Returns:
         Seconds; 0 if no sample could be used at any size.
@@ -101,6 +110,9 @@ def optimal_delta_t(
             limit,
             times.is_accepted,
             DELTA_T_GRID_S,
+            np.full(len(time_s), np.inf) if ego_mps is None else ego_mps,
+            STANDING_MPS,
+            np.inf if ego_mps is None else NOT_CONSTANT_S,
         )
         count_a, count_r = counts[1], counts[0]
     return float(DELTA_T_GRID_S[int(np.argmax(np.minimum(count_a, count_r)))])
@@ -145,8 +157,14 @@ def _admitted_counts(
     limit: FloatArray,
     accepted: BoolArray,
     grid: FloatArray,
+    ego_mps: FloatArray,
+    standing_mps: float,
+    tolerance: float,
 ) -> IntArray:
-    """(2, D) rejected and accepted samples with earliest <= t_0(D) < limit; one walk per sample."""
+    """(2, D) rejected and accepted samples with earliest <= t_0(D) < limit; one walk per sample.
+
+    E must move at t_0, and the gap, as the last row at or before t_0 has it, must be near its constant size.
+    """
     counts = np.zeros((2, len(grid)), dtype=np.int64)
     longest = 0
     for i in range(len(open_row)):
@@ -169,5 +187,10 @@ def _admitted_counts(
             if gap[k] < grid[g]:
                 t_0 = time_s[k] + gap[k] - grid[g]
                 if earliest[i] <= t_0 < limit[i]:
-                    counts[label, g] += 1
+                    j = k
+                    while j > offset[i] and time_s[j] > t_0:
+                        j -= 1
+                    off = abs(time_s[j] + gap[j] - t_0 - grid[g])
+                    if ego_mps[j] >= standing_mps and off <= tolerance:
+                        counts[label, g] += 1
     return counts

@@ -1,8 +1,8 @@
-"""Two ways to read the protocol: as published, and with its defects mended.
+"""Three ways to read the protocol: as published, as printed, and with its defects mended.
 
-Every rule that the publications or their code leave ambiguous or get wrong is one field here. ``paper`` reproduces
-the published behavior, ``clean`` (the default) corrects it; a specification may start from either and set single
-switches.
+Every rule that the publications or their code leave ambiguous or get wrong is one field here. ``paper`` reproduces the
+published code, ``printed`` takes the documents literally (where the print cannot be executed, a switch says what stands
+in), ``clean`` (the default) corrects both; a specification may start from any of them and set single switches.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Profile(BaseModel):
         description="rounD with invented agents: gaps in the track of role 4; the published code fills x with values "
         "of y."
     )
-    phantoms: Literal["invented", "mask"] = Field(
-        description="Absent agents in 2D inputs: invented far away (near enough to act as neighbors in rounD) or NaN."
+    phantoms: Literal["invented", "far", "mask"] = Field(
+        description="Absent agents in 2D inputs: 'invented' (near enough to act as neighbors in rounD), 'far' (500 m "
+        "away in one dimension and in two, as printed), or NaN."
     )
     conditional_training: Literal["all", "training"] = Field(
         description="Samples the conditional path models learn from: all of a class, the test samples included, or the "
@@ -75,8 +76,27 @@ class Profile(BaseModel):
         description="Trajectron++ sampling: a latent component per time step (mixes modes within a path), or one "
         "per path."
     )
-    auc: Literal["thresholds", "mid_ranks"] = Field(
-        description="AUC from 101 thresholds (scores within 0.01 count as ties), or exact with mid-ranks."
+    auc: Literal["thresholds", "ordinal_ranks", "mid_ranks"] = Field(
+        description="AUC from 101 thresholds (scores within 0.01 count as ties), from ordinal ranks (eq. 22; ties by "
+        "the order of samples), or exact with mid-ranks."
+    )
+    tnr_pr: Literal["rejected", "all"] = Field(
+        description="TNR-PR divided by the number of rejected samples, or by that of all (eq. 24)."
+    )
+    lane_width: Literal["by_dataset", "printed"] = Field(
+        description="Lane width: 3.65 m in Leeds and 3.5 m elsewhere, or 3.5 m everywhere as printed."
+    )
+    admission: Literal["eq3", "eq1"] = Field(
+        description="Prediction times: strict (eq. 3, with the dt that the print lacks), or the relaxed rule of the "
+        "earlier framework (eq. 1): t_0 is moved up to where n_I input steps suffice."
+    )
+    opening: Literal["inequality", "root"] = Field(
+        description="t_S: first recorded instant with D_1 - D_C > L_E, or the root of D_1 - D_C = L_E (eq. 6), where "
+        "one is observed."
+    )
+    closing_floor: Literal["tiny", "none"] = Field(
+        description="Least speed of E in projections: 1e-6 m/s, or 0 (eq. 7), so that t_C is infinite for a standing E "
+        "and the sample has no horizon: left out and counted."
     )
     critical_degenerate: Literal["rank_by_t_c", "rank_by_t_s"] = Field(
         description="Critical split when t_C - t_0 of all rejected samples agrees to 0.05 s (constant gaps, constant "
@@ -106,10 +126,37 @@ class Profile(BaseModel):
         description="L-GAP D_A: direction of T over 5 raw samples and the largest dx of the whole track where T points "
         "away, or over 0.05 s and the largest dx so far."
     )
-    commotions: Literal["published", "corrected"] = Field(
+    contested_place: Literal["published", "paths", "map"] = Field(
+        description="Roundabouts: where the contested place is. 'published': 0 to 30 degrees of a circle, from T's "
+        "approach; 'paths': where the paths of T and E meet; 'map': the same for the center lines of lanes."
+    )
+    order_check: Literal["report", "enforce"] = Field(
+        description="Labels that contradict the order in which T and E passed: counted, or more than 1 % of them are "
+        "an error."
+    )
+    standing_ego: Literal["keep", "drop"] = Field(
+        description="Gaps whose size means nothing because E stands (below 1 m/s at t_0), and constant gaps that are "
+        "more than 0.3 s off Delta_t at t_0."
+    )
+    candidate_order: Literal["accepted_first", "by_time"] = Field(
+        description="rounD: per target the accepted candidate before the rejected ones, which random splits depend "
+        "on, or all in the order in which E passes."
+    )
+    role_2: Literal["any_owner", "other"] = Field(
+        description="rounD: owner of the passage after that of E, which may be E itself, or the next other one."
+    )
+    role_4: Literal["first_absent", "nearest"] = Field(
+        description="rounD: a pedestrian who is not recorded wins the minimum and role 4 is absent, or absent ones are "
+        "left out."
+    )
+    ring_radius: Literal["rounded", "exact"] = Field(
+        description="rounD: radius in the 1D description, rounded to millimeters as published, or exact."
+    )
+    commotions: Literal["published", "printed", "corrected"] = Field(
         description="Fitting of the CM models. 'published': Sobol points and expected improvement, some horizons lose "
         "their last step, and logarithms are deployed when stage 1 of 2 wins; 'corrected': the optimizer that reaches "
-        "lower losses in the same time, whole horizons, the best parameters."
+        "lower losses in the same time, whole horizons, the best parameters; 'printed': the published search with eq. "
+        "17 at t_C, the spread term of eq. 19 in seconds and a second box of one fifth."
     )
     commotions_evaluations: int | None = Field(
         default=None,
@@ -139,6 +186,11 @@ PAPER = Profile(
     tpp_standardise="none",
     tpp_mode="per_step",
     auc="thresholds",
+    tnr_pr="rejected",
+    lane_width="by_dataset",
+    admission="eq3",
+    opening="inequality",
+    closing_floor="tiny",
     critical_degenerate="rank_by_t_c",
     ddof=0,
     critical_bound="paper",
@@ -146,6 +198,13 @@ PAPER = Profile(
     input_frames="bracketing",
     distance_fill="interpolate",
     lgap_window="samples",
+    contested_place="published",
+    order_check="report",
+    standing_ego="keep",
+    candidate_order="accepted_first",
+    role_2="any_owner",
+    role_4="first_absent",
+    ring_radius="rounded",
     commotions="published",
 )
 """As published, defects included."""
@@ -166,6 +225,11 @@ CLEAN = Profile(
     tpp_standardise="relative",
     tpp_mode="per_trajectory",
     auc="mid_ranks",
+    tnr_pr="rejected",
+    lane_width="by_dataset",
+    admission="eq3",
+    opening="inequality",
+    closing_floor="tiny",
     critical_degenerate="rank_by_t_s",
     ddof=1,
     critical_bound="clean",
@@ -173,11 +237,40 @@ CLEAN = Profile(
     input_frames="past",
     distance_fill="past",
     lgap_window="seconds",
+    contested_place="paths",
+    order_check="enforce",
+    standing_ego="drop",
+    candidate_order="by_time",
+    role_2="other",
+    role_4="nearest",
+    ring_radius="exact",
     commotions="corrected",
 )
 """Corrected; the default for new results."""
 
-PROFILES = {"paper": PAPER, "clean": CLEAN}
+PRINTED = PAPER.with_switches(
+    delta_t_constraints="after_admission",
+    nan_input="drop",
+    scale_per_recording="own",
+    leeds_offset="interpolated",
+    ped_fill="x_from_x",
+    phantoms="far",
+    conditional_training="training",
+    conversion_seed="derived",
+    auc="ordinal_ranks",
+    tnr_pr="all",
+    lane_width="printed",
+    opening="root",
+    closing_floor="none",
+    candidate_order="by_time",
+    role_2="other",
+    role_4="nearest",
+    ring_radius="exact",
+    commotions="printed",
+)
+"""The documents taken literally; what they do not mention is as in the published code."""
+
+PROFILES = {"printed": PRINTED, "paper": PAPER, "clean": CLEAN}
 
 EXTRACTION_SWITCHES = frozenset(
     {
@@ -188,6 +281,11 @@ EXTRACTION_SWITCHES = frozenset(
         "resampling",
         "input_frames",
         "distance_fill",
+        "standing_ego",
+        "order_check",
+        "admission",
+        "opening",
+        "closing_floor",
     }
 )
 """Switches that every extraction reads; what one dataset reads beside them is in its ``ExtractionInfo``."""
@@ -195,7 +293,7 @@ EXTRACTION_SWITCHES = frozenset(
 CONVERSION_SWITCHES = frozenset({"conditional_training", "conversion_seed"})
 """Switches of the conversions between outputs, read where one is needed."""
 
-METRIC_SWITCHES = frozenset({"auc"})
+METRIC_SWITCHES = frozenset({"auc", "tnr_pr"})
 """Switches that choose a metric by name; cells hold the name."""
 
 TABLE_SWITCHES = frozenset({"ddof", "critical_bound"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from giveway.metrics import PAPER_FORMS
+from giveway.metrics import PAPER_FORMS, PRINTED_FORMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ def published_value(*, metric: str, t0: str, dataset: str, model: str, n_input: 
         model: registered name.
         n_input: n_I.
     """
-    plain = {form: name for name, form in PAPER_FORMS.items()}.get(metric, metric)
+    plain = {form: name for forms in (PAPER_FORMS, PRINTED_FORMS) for name, form in forms.items()}.get(metric, metric)
     found = _values().get(plain, {}).get(t0, {}).get(dataset, {}).get(model, {}).get(str(n_input))
     return None if found is None else PublishedValue(mean=found[0], sd=found[1], critical=found[2])
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.samples import DISTANCES, AcceptanceBoundary
+from giveway.gaps.order import Order, Orders, orders_from
 
 
 def _no_constants() -> Mapping[str, FloatArray]:
@@ -38,6 +39,8 @@ class RawGaps:
             the 1D description depends on positions and these only.
         way_m: (K, A) remaining way of each role along its own route [m], where an extraction follows lanes; NaN where
             not recorded. None elsewhere.
+        truth_m: (K, A) the same along the paths that were driven, for labels only.
+        orders: who passed first, told by whole tracks.
     """
 
     sample_id: StrArray
@@ -51,6 +54,8 @@ class RawGaps:
     boundary: AcceptanceBoundary
     constants: Mapping[str, FloatArray] = field(default_factory=_no_constants)
     way_m: FloatArray | None = None
+    truth_m: FloatArray | None = None
+    orders: Orders | None = None
 
     @property
     def num_samples(self) -> int:
@@ -80,6 +85,8 @@ class RawGaps:
             boundary=self.boundary.take(index),
             constants={name: value[index] for name, value in self.constants.items()},
             way_m=None if self.way_m is None else self.way_m[rows],
+            truth_m=None if self.truth_m is None else self.truth_m[rows],
+            orders=None if self.orders is None else self.orders.take(index),
         )
 
     def with_roles(self, roles: Sequence[str]) -> RawGaps:
@@ -91,6 +98,7 @@ class RawGaps:
             role_is_vulnerable=self.role_is_vulnerable[columns],
             xy=self.xy[:, columns],
             way_m=None if self.way_m is None else self.way_m[:, columns],
+            truth_m=None if self.truth_m is None else self.truth_m[:, columns],
         )
 
 
@@ -103,7 +111,8 @@ class OneSample:
         time_s: (n,) raw time grid.
         xy: (n, A, 2) positions of the roles [m].
         constants: name to number.
-        way_m: (n, A), see :class:`RawGaps`.
+        way_m, truth_m: (n, A), see :class:`RawGaps`.
+        order: who passed first.
     """
 
     sample_id: str
@@ -113,6 +122,8 @@ class OneSample:
     xy: FloatArray
     constants: Mapping[str, float]
     way_m: FloatArray | None = None
+    truth_m: FloatArray | None = None
+    order: Order | None = None
 
 
 def stack(
@@ -133,6 +144,8 @@ def stack(
         boundary=boundary,
         constants={name: np.array([s.constants[name] for s in samples], dtype=float) for name in names},
         way_m=np.concatenate(ways) if (ways := [s.way_m for s in samples if s.way_m is not None]) else None,
+        truth_m=np.concatenate(ways) if (ways := [s.truth_m for s in samples if s.truth_m is not None]) else None,
+        orders=orders_from([s.order for s in samples]),
     )
 
 
@@ -160,11 +173,15 @@ class Description:
         distance: (K, 7) in the order D_C, D_A, D_1, D_2, D_3, L_E, L_T [m]; NaN where an agent is not recorded. Made
             by :func:`empty_distances`, column by column in memory, because kernels walk along columns.
         missing_m: what stands for D_1, D_2, D_3 of an agent that is never recorded.
+        truth: (K, 7) distances that labels and times come from, where they are not those that models see.
+        ego_in_place: (K,) bool, E is where the gap exists; ``valid`` asks for more. None if it does not.
     """
 
     valid: BoolArray
     distance: FloatArray
     missing_m: float
+    truth: FloatArray | None = None
+    ego_in_place: BoolArray | None = None
 
 
 def empty_distances(num_rows: int) -> FloatArray:

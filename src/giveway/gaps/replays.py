@@ -20,7 +20,8 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.found_files import read_found
 from giveway.gaps.profile import as_profile
 from giveway.reports.content import Document
-from giveway.reports.player.document import Event, replay_document
+from giveway.reports.player.document import Event, Story, Verdict, replay_document
+from giveway.reports.player.encounter import Encounter
 
 REPLAY_RATE_HZ = 10.0
 REPLAY_MARGIN_S = 1.0
@@ -81,8 +82,11 @@ def gap_replays(store: Store) -> dict[str, dict[str, Document]]:
 
 
 def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
+    return replay_of(_found(folder, dataset), index)
+
+
+def replay_of(found: FoundGaps, index: int) -> Mapping[str, Any]:
     """One candidate gap as it was recorded, in the frame of its sample, with the times that decide it."""
-    found = _found(folder, dataset)
     raw, times = found.raw, found.times
     rows = slice(int(raw.offset[index]), int(raw.offset[index + 1]))
     time_s, xy = raw.time_s[rows], np.moveaxis(raw.xy[rows], 1, 0)
@@ -112,12 +116,21 @@ def _gap_replay(folder: Path, dataset: str, index: int) -> Mapping[str, Any]:
     step = float(np.median(np.diff(time_s))) if time_s.size > 1 else 0.1
     shown = np.flatnonzero(time_s <= float(np.nanmax([*(e.time_s for e in events), time_s[0]])) + REPLAY_MARGIN_S)
     verdict = "accepted" if times.is_accepted[index] else "rejected"
+    decided = [e.time_s for label in ("accepted", "closed") for e in events if e.label == label]
+    names = set(raw.roles)
+    story = Story(
+        encounter=Encounter(time_s=decided[0], kind="decision", partner="E") if decided and "E" in names else None,
+        verdict=Verdict(text=verdict),
+        role_names={"ego": "T decides", "prio": "E has priority"},
+    )
     return replay_document(
-        Scene(tracks=tracks, provenance=Provenance(dataset=dataset, recording="")),
+        Scene(tracks=tracks, provenance=Provenance(dataset=found.extraction.info.name, recording="")),
         title=f"{raw.sample_id[index]}: {verdict}",
-        roles={"E": "ego", "T": "rated"},
-        labels={"E": "E has priority", "T": "T decides"},
+        ego="T" if "T" in names else None,
+        roles={"E": "prio"},
+        labels={"E": "E", "T": "T"},
         events=events,
+        story=story,
         stop=int(shown[-1]) + 1 if shown.size else None,
         every=max(1, round(1 / (step * REPLAY_RATE_HZ))),
     )

@@ -10,7 +10,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.gaps.prediction_time import DT_S
 from giveway.gaps.profile import Profile
-from giveway.gaps.times import GapTimes
+from giveway.gaps.times import VELOCITY_WINDOW_S, GapTimes
 
 NUDGE_S = 1e-5
 PROJECTION_MARGIN_S = 2.0  # how long after the projected arrival of E a model still predicts
@@ -71,6 +71,30 @@ def horizons(
         t_close_s=close,
         is_capped=capped,
     )
+
+
+def row_before(t_0_s: FloatArray, *, offset: IntArray, time_s: FloatArray) -> IntArray:
+    """(N,) last row at or before t_0, the first one if there is none or t_0 is NaN; 0 for samples without rows."""
+    return _row_before(offset, time_s, t_0_s)
+
+
+@njit(cache=True)
+def _row_before(offset: IntArray, time_s: FloatArray, t_0: FloatArray) -> IntArray:
+    out = np.zeros(len(t_0), dtype=np.int64)
+    for i in range(len(t_0)):
+        first, stop = offset[i], offset[i + 1]
+        if stop > first:
+            at = t_0[i] + SAME_TIME_S if t_0[i] == t_0[i] else time_s[first]
+            out[i] = max(first + np.searchsorted(time_s[first:stop], at, side="right") - 1, first)
+    return out
+
+
+def speeds_at(xy: FloatArray, row: IntArray, *, offset: IntArray, time_s: FloatArray) -> FloatArray:
+    """(N,) speed over the 0.2 s up to a row, or the time there is; NaN at the first row of a sample [m/s]."""
+    first = offset[:-1]
+    before = np.maximum(row_before(time_s[row] - VELOCITY_WINDOW_S, offset=offset, time_s=time_s), first)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.hypot(*(xy[row] - xy[before]).T) / (time_s[row] - time_s[before])
 
 
 def projected_gap(times: GapTimes, t_0_s: FloatArray, *, offset: IntArray, time_s: FloatArray) -> FloatArray:

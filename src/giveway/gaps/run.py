@@ -15,6 +15,7 @@ from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samp
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
+from giveway.gaps.profile import Profile
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.spec import RunSpec, spec_from
 from giveway.predictors import registered
@@ -137,7 +138,7 @@ def extract_gaps(
         n_input: input steps of 0.2 s.
         n_input_max: input steps that every sample must support.
         relaxed: move t_0 up to where the history suffices.
-        profile: ``clean`` or ``paper``.
+        profile: ``clean``, ``paper`` or ``printed``.
         switches: single switches of the protocol that differ from the profile.
 
     Raises:
@@ -170,8 +171,7 @@ def extractions(
     switches: Mapping[str, Any] | None = None,
 ) -> list[Extracted]:
     """Samples at several prediction times with the counts of what was left out; all three times by default."""
-    grid = RunSpec(profile=profile, switches=dict(switches or {}), datasets=("lgap",), models=("LR_1D",))
-    rules = grid.rules()  # of the grid only the profile and its switches matter here
+    rules = rules_named(profile, switches)
     choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
     extraction = EXTRACTIONS.get(dataset)
     found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
@@ -179,6 +179,11 @@ def extractions(
         samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
         for c in choices
     ]
+
+
+def rules_named(profile: str, switches: Mapping[str, Any] | None = None) -> Profile:
+    """A profile with single switches set; validated."""
+    return RunSpec(profile=profile, switches=dict(switches or {}), datasets=("lgap",), models=("LR_1D",)).rules()
 
 
 def _renamed(values: Mapping[str, Any]) -> dict[str, Any]:

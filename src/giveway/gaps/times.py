@@ -10,7 +10,7 @@ Reference:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,19 +75,21 @@ def characteristic_times(
         offset: (N + 1,).
         time_s: (K,) [s].
         description: valid (K,), distance (K, 7) [m].
-        profile: uses ``velocity_window``.
+        profile: uses ``velocity_window``, ``opening`` and ``closing_floor``.
 
     Returns:
         Times; a sample without an observable decision has ``is_decided`` False. t_crit = t_S where E could not stop any
         more when the gap opened, t_A + 0.01 s where E never came that close before T went.
     """
-    filled = filled_with_hindsight(offset=offset, time_s=time_s, description=description)
+    seen = description if description.truth is None else replace(description, distance=description.truth)
+    filled = filled_with_hindsight(offset=offset, time_s=time_s, description=seen)
     n = len(offset) - 1
     windows = velocity_windows(offset=offset, time_s=time_s, rule=profile.velocity_window)
     gap = np.full(len(time_s), np.nan)
     out = np.full((n, 6), np.nan)
     open_row = np.full(n, -1, dtype=np.int64)
-    _walk(offset, time_s, description.valid, filled, windows, gap, open_row, out)
+    floor = MIN_SPEED_MPS if profile.closing_floor == "tiny" else 0.0
+    _walk(offset, time_s, description.valid, filled, windows, gap, open_row, out, profile.opening == "root", floor)
     decided = open_row >= 0
     accepted = decided & (out[:, 1] < out[:, 2])
     lengths = np.diff(offset)
@@ -108,6 +110,35 @@ def characteristic_times(
         gap_at_open_s=out[:, 4],
         gap_at_acceptance_s=np.where(accepted, out[:, 5], np.nan),
     )
+
+
+def why_undecided(*, offset: IntArray, description: Description) -> IntArray:
+    """(N,) why nothing is decided, as a place in ``WHY_UNDECIDED``; meaningful only where that is so.
+
+    The first passage of E or T that both are recorded at is looked at, whatever the state of the gap.
+    """
+    seen = description.distance if description.truth is None else description.truth
+    in_place = description.valid if description.ego_in_place is None else description.ego_in_place
+    return _why_undecided(offset, description.valid, in_place, seen)
+
+
+@njit(cache=True)
+def _why_undecided(offset: IntArray, valid: BoolArray, in_place: BoolArray, distance: FloatArray) -> IntArray:
+    out = np.full(len(offset) - 1, 4, dtype=np.int64)
+    for i in range(len(out)):
+        first, stop = offset[i], offset[i + 1]
+        if stop > first and (distance[first, 0] <= 0 or distance[first, 1] <= 0):
+            out[i] = 2
+        for k in range(first + 1, stop):
+            if distance[k - 1, 0] > 0 and distance[k - 1, 1] > 0 and (distance[k, 0] <= 0 or distance[k, 1] <= 0):
+                if not in_place[k]:
+                    out[i] = 0
+                elif not (valid[k - 1] and valid[k]):
+                    out[i] = 1
+                else:
+                    out[i] = 3
+                break
+    return out
 
 
 def velocity_windows(*, offset: IntArray, time_s: FloatArray, rule: str) -> IntArray:
@@ -187,6 +218,8 @@ def _walk(
     gap: FloatArray,
     open_row: IntArray,
     out: FloatArray,
+    opens_at_root: bool,
+    floor_mps: float,
 ) -> None:
     """One pass per sample; fills ``gap``, ``open_row`` and ``out`` (N, 6): t_S, t_A, t_C, t_crit, g_S, g_A."""
     d_c, d_a, d_1, l_e = distance[:, 0], distance[:, 1], distance[:, 2], distance[:, 5]
@@ -201,8 +234,8 @@ def _walk(
             continue
         decision = -1
         for k in range(first, stop):
-            speed = max(-_rate(d_c, time_s, k, first, window), MIN_SPEED_MPS)
-            gap[k] = d_c[k] / speed
+            speed = max(-_rate(d_c, time_s, k, first, window), floor_mps)
+            gap[k] = d_c[k] / speed if speed > 0 else np.inf
             margin[k - first] = gap[k] - speed / (2.0 * BRAKING_MPS2)
             is_open[k - first] = valid[k] and d_1[k] > d_c[k] + l_e[k]
             if (
@@ -239,6 +272,9 @@ def _walk(
         if not min(t_a, t_c) < end:
             continue
         t_s = time_s[opened]
+        if opens_at_root and opened > first and valid[opened - 1]:
+            was = d_1[opened - 1] - d_c[opened - 1] - l_e[opened - 1]
+            t_s = _root(was, d_1[opened] - d_c[opened] - l_e[opened], time_s[opened - 1], time_s[opened])
         critical = -1
         for k in range(opened + 1, stop):
             if time_s[k] >= t_a:

@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from giveway.core.origins import Origin
+from giveway.core.origins import Origin, banner
 from giveway.core.scene import Provenance, Scene
 from giveway.generate.export.cases import EGO, Failure
 from giveway.generate.summary import CampaignSummary, Reference
 from giveway.metrics import metrics_of
 from giveway.reports.charts import SERIES, stacked_bars
 from giveway.reports.content import Block, Chart, Paragraph, Replay, origin_blocks
-from giveway.reports.player.document import Event, replay_document
+from giveway.reports.player.document import Event, Story, Verdict, replay_document
+from giveway.reports.player.encounter import Encounter
 from giveway.reports.table import Entry, Table, entry, table_of
 
 HEADLINE = "avoidable_rate"
@@ -170,12 +171,17 @@ def failure_document(failure: Failure) -> dict[str, Any]:
     tracks, result = failure.tracks, failure.result
     source = Provenance(dataset="generated", recording=failure.id, origin=Origin.GENERATED, declared_by="file")
     scene = Scene(tracks=tracks, road=failure.road, provenance=source, rows=failure.origins)
-    roles = {str(i): "other" for i in tracks.ids}
-    if result.other:
-        roles[result.other] = "rated"
-    roles[EGO] = "ego"
-    end = Event(time_s=float(tracks.time_s[-1]), label=result.outcome.replace("_", " "), kind="collision")
-    return replay_document(scene, ego=EGO, roles=roles, labels={EGO: "ego"}, events=(end,))
+    roles = {result.other: "prio"} if result.other else {}
+    is_contact = result.outcome == "collision"
+    ended = float(tracks.time_s[-1])
+    end = Event(time_s=ended, label=result.outcome.replace("_", " "), kind="contact" if is_contact else "note")
+    story = Story(
+        encounter=Encounter(time_s=ended, kind="contact" if is_contact else "end", partner=result.other or ""),
+        verdict=Verdict(text=result.outcome.replace("_", " "), bad=result.counts),
+        role_names={"prio": "car it met"},
+        notice=banner("the traffic", [Origin.GENERATED]),
+    )
+    return replay_document(scene, ego=EGO, roles=roles, labels={EGO: "ego"}, events=(end,), story=story)
 
 
 def failure_block(failure: Failure, file: str) -> Replay:
@@ -184,7 +190,6 @@ def failure_block(failure: Failure, file: str) -> Replay:
         title=failure.id,
         file=file,
         document=partial(failure_document, failure),
-        options=(("frame", "ego"),),
         caption=verdict_of(failure),
     )
 

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 BUILTIN = {
     "auc": "giveway.metrics.ranking:auc",
     "auc_paper": "giveway.metrics.ranking:auc_paper",
+    "auc_printed": "giveway.metrics.ranking:auc_printed",
     "accuracy": "giveway.metrics.classification:accuracy",
     "miss_rate": "giveway.metrics.classification:miss_rate",
     "tnr_pr": "giveway.metrics.classification:tnr_pr",
+    "tnr_pr_printed": "giveway.metrics.classification:tnr_pr_printed",
     "tnr_pr_10": "giveway.metrics.classification:tnr_pr_10",
     "tnr_at_90": "giveway.metrics.classification:tnr_at_90",
     "brier": "giveway.metrics.calibration:brier",
@@ -110,10 +112,13 @@ METRICS: Registry[Metric] = Registry("metric", BUILTIN, group="giveway.metrics")
 PAPER_FORMS = {"auc": "auc_paper"}
 """Metrics whose published form differs: name to the name of that form."""
 
+PRINTED_FORMS = {"auc": "auc_printed", "tnr_pr": "tnr_pr_printed"}
+"""Metrics whose printed form differs."""
+
 
 def profile_metric(name: str, profile: str) -> str:
-    """The registered metric that stands for ``name`` in a profile (switch ``[auc]``)."""
-    return PAPER_FORMS.get(name, name) if profile == "paper" else name
+    """The registered metric that stands for ``name`` in a profile (switches ``[auc]`` and ``[tnr_pr]``)."""
+    return {"paper": PAPER_FORMS, "printed": PRINTED_FORMS}.get(profile, {}).get(name, name)
 
 
 def metrics_of(of: Of) -> list[Metric]:
@@ -146,6 +151,7 @@ def measure_campaign(results: Sequence[TestResult]) -> dict[str, float]:
 __all__ = [
     "METRICS",
     "PAPER_FORMS",
+    "PRINTED_FORMS",
     "Metric",
     "MetricInfo",
     "MetricValue",

@@ -93,6 +93,27 @@ def tnr_pr(accepted: BoolArray, p: FloatArray) -> float:
 
 
 @metric(
+    name="tnr_pr_printed",
+    title="TNR-PR",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
+    formula="number of rejected samples with p < theta, divided by that of all samples; theta as in tnr_pr",
+    better="higher",
+    range=(0.0, 1.0),
+    reference="Schumann et al. 2023 (supplement), eq. 24 as printed (profile `printed`): at most N_R / N.",
+)
+def tnr_pr_printed(accepted: BoolArray, p: FloatArray) -> float:
+    """TNR-PR times the share of rejected samples.
+
+    Returns:
+        NaN if only one class is present.
+    """
+    return float(tnr_pr.function(accepted, p)) * float(np.mean(~accepted))
+
+
+@metric(
     name="tnr_pr_10",
     title="TNR-PR (10 %)",
     of="gaps",

@@ -64,5 +64,32 @@ def auc_paper(accepted: BoolArray, p: FloatArray) -> float:
     return float(np.sum((false_rate[:-1] - false_rate[1:]) * (true_rate[:-1] + true_rate[1:])) / 2)
 
 
+@metric(
+    name="auc_printed",
+    title="AUC",
+    of="gaps",
+    items="samples",
+    needs=OutputKind.PROBABILITY,
+    decomposes=False,
+    formula="(sum of the ranks of accepted samples - N_A (N_A + 1) / 2) / (N_A N_R), ranks 1 .. N in ascending order",
+    better="higher",
+    range=(0.0, 1.0),
+    reference="Schumann et al. 2023 (supplement), eq. 22 as printed (profile `printed`): tied samples have ranks in "
+    "the order in which they stand, so the value depends on that order.",
+)
+def auc_printed(accepted: BoolArray, p: FloatArray) -> float:
+    """AUC from ordinal ranks; equal to ``auc`` without ties.
+
+    Returns:
+        NaN if only one class is present.
+    """
+    if not accepted.any() or accepted.all():
+        return math.nan
+    rank = np.empty(p.size)
+    rank[np.argsort(p, kind="stable")] = np.arange(1, p.size + 1)
+    hits = int(accepted.sum())
+    return float((rank[accepted].sum() - hits * (hits + 1) / 2) / (hits * (p.size - hits)))
+
+
 def _share_above(p: FloatArray, thresholds: FloatArray) -> FloatArray:
     return 1.0 - np.searchsorted(np.sort(p), thresholds, side="right") / p.size

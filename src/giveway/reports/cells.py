@@ -41,6 +41,7 @@ class Overview:
         facts: a few numbers for the first page of a site.
         cells: what the page of cells is called.
         replays: keys of cells that can be watched, most interesting first.
+        rivals: key of a cell to its group and its name in it; what can be watched of one group can be compared.
         order: what these are and how they are ordered, e.g. ``"drives, collisions first"``.
         samples: whether cells show their per-sample values.
         sample_replays: dataset to (sample id to the function that makes its replay).
@@ -51,6 +52,7 @@ class Overview:
     facts: Sequence[tuple[str, str]] = ()
     cells: str = "Cells"
     replays: Sequence[str] = ()
+    rivals: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     order: str = "cells"
     samples: bool = True
     sample_replays: Mapping[str, Mapping[str, Document]] = field(default_factory=dict[str, Mapping[str, Document]])
@@ -94,10 +96,11 @@ def store_pages(
     def files() -> Files:
         places = {key: f"replays/{key[:KEY_DIGITS]}.js" for key in watched}
         tables = {key: f"samples/{key[:KEY_DIGITS]}.js" for key in sampled}
+        rivals = _rivals(places, overview.rivals)
 
         def details(key: str) -> Mapping[str, Any]:
-            found = {"replay": places.get(key), "samples": tables.get(key)}
-            return {name: place for name, place in found.items() if place is not None}
+            found = {"replay": places.get(key), "samples": tables.get(key), "rivals": rivals.get(key)}
+            return {name: value for name, value in found.items() if value}
 
         yield from cell_files(store, cells, details)
         for key, place in places.items():
@@ -108,6 +111,19 @@ def store_pages(
     failures = failures_page(state.failures, state)
     yield from [failures] if failures else []
     yield provenance_page(store)
+
+
+def _rivals(places: Mapping[str, str], groups: Mapping[str, tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Key to names and replays of the other cells of its group."""
+    members: dict[str, list[str]] = {}
+    for key in places:
+        if key in groups:
+            members.setdefault(groups[key][0], []).append(key)
+    return {
+        key: sorted((groups[other][1], places[other]) for other in keys if other != key)
+        for keys in members.values()
+        for key in keys
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

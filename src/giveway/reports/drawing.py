@@ -14,20 +14,22 @@ from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.reports.player.document import DEFAULT_SIZE_M
+from giveway.reports.player.road import area_of
+from giveway.reports.tokens import colors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINE_STYLES = {
-    "curbstone": ("#55595e", 1.0),
-    "guard_rail": ("#55595e", 1.0),
-    "road_border": ("#55595e", 1.0),
-    "stop_line": ("#b3382c", 1.6),
-    "line_thick": ("#9b9fa4", 1.0),
-    "line_thin": ("#9b9fa4", 0.6),
-    "pedestrian_marking": ("#9b9fa4", 0.6),
+    "curbstone": ("edge", 1.0),
+    "guard_rail": ("edge", 1.0),
+    "road_border": ("edge", 1.0),
+    "stop_line": ("ink-2", 1.6),
+    "line_thick": ("mark", 1.0),
+    "line_thin": ("mark", 0.6),
+    "pedestrian_marking": ("mark", 0.6),
 }
-"""Color and width [pt] of the line types that are drawn; others are left out."""
+"""Color token and width [pt] of the line types that are drawn; others are left out."""
 
 MAX_PATH_POINTS = 400_000
 """Longer recordings are thinned to about this many path points: more cannot be seen."""
@@ -92,15 +94,21 @@ def _instant(scene: Scene, at_s: float | None) -> int:
 def _draw_map(axes: Any, road: LaneMap) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
-    areas = [np.concatenate([lane.left, lane.right[::-1]]) for lane in road.lanes.values()]
-    axes.add_collection(PolyCollection(areas, facecolors="#ececea", edgecolors="#ececea", linewidths=0.5, zorder=0))
+    areas, shade = [area_of(lane) for lane in road.lanes.values()], colors()
+    axes.add_collection(
+        PolyCollection(areas, facecolors=shade["road"], edgecolors=shade["road"], linewidths=0.5, zorder=0)
+    )
     if road.keepouts:
-        axes.add_collection(PolyCollection(list(road.keepouts), facecolors="#d3e5d3", edgecolors="none", zorder=0.5))
+        axes.add_collection(
+            PolyCollection(list(road.keepouts), facecolors=shade["verge"], edgecolors="none", zorder=0.5)
+        )
     for kind, (color, width) in LINE_STYLES.items():
         for dashed in (False, True):
             lines = [line.points for line in road.lines if line.type == kind and (line.subtype == "dashed") == dashed]
             style = "dashed" if dashed else "solid"
-            axes.add_collection(LineCollection(lines, colors=color, linewidths=width, linestyles=style, zorder=1))
+            axes.add_collection(
+                LineCollection(lines, colors=shade[color], linewidths=width, linestyles=style, zorder=1)
+            )
 
 
 def _draw_paths(axes: Any, scene: Scene) -> Any:
@@ -129,7 +137,8 @@ def _draw_boxes(axes: Any, scene: Scene, instant: int) -> None:
     defaults = np.array([DEFAULT_SIZE_M[bool(v)] for v in vulnerable]).reshape(-1, 2)
     size = np.where(np.isnan(now.size), defaults, now.size)
     shapes = corners(Boxes.of(now.xy[:, 0], np.nan_to_num(now.heading[:, 0]), size))
-    colors = np.where(vulnerable, "#009e73", "#d55e00")
     axes.add_collection(
-        PolyCollection(list(shapes), facecolors=list(colors), edgecolors="#222222", linewidths=0.6, zorder=3)
+        PolyCollection(
+            list(shapes), facecolors=colors()["car"], edgecolors=colors()["outline"], linewidths=0.6, zorder=3
+        )
     )

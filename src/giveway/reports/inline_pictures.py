@@ -10,6 +10,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.displays import facts_html
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.reports.tokens import colors
 
 if TYPE_CHECKING:
     from giveway.core.samples import GapSamples
@@ -25,7 +26,7 @@ MAX_LEFT_S = 10.0
 """Times further from the closing of the gap than this are drawn here; projected ones may be arbitrarily large."""
 
 BAR_PX, BARS_PX = 24.0, 90.0
-VEHICLE, VULNERABLE, ACCEPTED, REJECTED = "#0072b2", "#d55e00", "#0072b2", "#b8c4cc"
+VEHICLE, VULNERABLE, ACCEPTED, REJECTED = (colors()[name] for name in ("car", "prio", "ego", "line"))
 
 
 def tracks_html(tracks: Tracks) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import resources
@@ -28,13 +29,15 @@ SINGLE_POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 """A single file holds its style and scripts and asks for nothing but pictures beside it."""
-STYLES = ("site.css", "player.css")
+STYLES = ("tokens.css", "site.css", "player.css")
+PLAYER = ("replay.js", "scene.js", "stage.js", "plots.js", "player.js")
+"""Modules of the player, in the order of their imports; ``stage.js`` and those before it draw the clips of a study."""
 SCRIPTS: dict[type[Any], tuple[str, ...]] = {
     Browser: ("player.js", "browser.js", "details.js"),
     Replay: ("player.js", "replays.js"),
     Explained: ("explain.js",),
 }
-"""What blocks need beside ``site.js``."""
+"""What blocks need beside ``theme.js`` and ``site.js``."""
 
 
 def render_page(page: Page, *, part: Part | None, parts: Sequence[Part], up: str = "../") -> str:
@@ -90,26 +93,32 @@ def blocks_html(blocks: Iterable[Block]) -> Markup:
 
 def scripts_of(blocks: Iterable[Block]) -> list[str]:
     """Scripts that a page with these blocks loads, in order."""
-    needed = ["site.js"]
+    needed = ["theme.js", "site.js"]
     for block in blocks:
         needed += SCRIPTS.get(type(block), ())
     return list(dict.fromkeys(needed))
 
 
+COMMENT = re.compile(r"^ *(//.*|/\*\*[\s\S]*?\*/)$", re.MULTILINE)
+"""Comments of a script on lines of their own; pages are written without them."""
+
+
 @lru_cache
 def static_text(name: str) -> str:
-    """Text of a file in the folder ``static``; ``player.js`` is an ES module, see :func:`script_text`."""
+    """Text of a file in the folder ``static``; the player consists of ES modules, see :func:`script_text`."""
     return resources.files("giveway.reports").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def script_text(name: str) -> str:
-    """A file of the folder ``static`` as pages load it; the player as an ordinary script, since browsers refuse modules
-    from disk.
+    """A file of the folder ``static`` as pages load it.
+
+    The player is one ordinary script, since browsers refuse modules from disk.
     """
-    text = static_text(name)
     if name != "player.js":
-        return text
-    module = "".join(line.removeprefix("export ") for line in text.splitlines(keepends=True))
+        return static_text(name)
+    text = COMMENT.sub("", "\n".join(map(static_text, PLAYER)))
+    lines = (line.strip().removeprefix("export ") for line in text.splitlines())
+    module = "\n".join(line for line in lines if line and not line.startswith("import "))
     return f'"use strict";\n(function () {{\n{module}\nwindow.giveway.mountPlayer = mountPlayer;\n}})();\n'
 
 

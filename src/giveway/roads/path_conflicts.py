@@ -5,7 +5,7 @@
     s_in   = first s with min_u D(s, u) < c             none: no_conflict;  s_in = 0: same_lane
     u*     = argmin_u D(s_in, u)                        one per connected run of {u : D(s_in, u) < c}: a passage
     u_in   = from u* back while min over s in [s_in, s_in + 6 m] of D(s, u) < c
-    t_i    = when the front, half a length ahead of the center, reaches s_in or u_in
+    t_i    = when the front, half a length ahead of the center, reaches s_in or u_in; see :func:`order_of`
 
 The window of 6 m matters: later on its way T may come near places that E used long before, as on a roundabout. What is
 contested ends where the corridors part again, or where the paths have joined (1 m); there one follows the other.
@@ -86,10 +86,13 @@ class DrivenPath:
 
     def front_at(self, s_m: float) -> float:
         """When the front reaches an arc length [s]; NaN if it was there at the first instant, or never is."""
-        at = s_m - 0.5 * self.length_m
-        if not self.arc_m[0] < at <= self.arc_m[-1]:
+        return self.center_at(s_m - 0.5 * self.length_m)
+
+    def center_at(self, s_m: float) -> float:
+        """When the center reaches an arc length [s]; NaN if it was there at the first instant, or never is."""
+        if not self.arc_m[0] < s_m <= self.arc_m[-1]:
             return np.nan
-        return float(np.interp(at, self.arc_m, self.time_s))
+        return float(np.interp(s_m, self.arc_m, self.time_s))
 
     def front_to(self, s_m: float, time_s: FloatArray) -> FloatArray:
         """Way of the front to an arc length at given times [m], negative behind it; ends of the track are held."""
@@ -97,9 +100,9 @@ class DrivenPath:
 
     def point(self, s_m: float) -> FloatArray:
         """(2,) center at an arc length, ends held."""
-        at = s_m / STEP_M
-        grid = np.arange(len(self.xy))
-        return np.array([np.interp(at, grid, self.xy[:, 0]), np.interp(at, grid, self.xy[:, 1])])
+        at = min(max(s_m / STEP_M, 0.0), len(self.xy) - 1.0)
+        low = min(int(at), len(self.xy) - 2)
+        return self.xy[low] + (at - low) * (self.xy[low + 1] - self.xy[low])
 
     def heading(self, s_m: float) -> float:
         """Direction from 1.5 m before an arc length to 1.5 m behind it [rad]."""
@@ -231,10 +234,25 @@ def _side(target: DrivenPath, other: DrivenPath, s_in: float, u_in: float) -> in
 
 
 def order_of(target: DrivenPath, other: DrivenPath, conflict: PathConflict, passage: int = 0) -> tuple[float, float]:
-    """(t_T, t_E): when the fronts of both reach the contested stretch [s]; NaN where that was not observed."""
+    """(t_T, t_E): when both reach the contested stretch with their fronts [s]; NaN where that was not observed.
+
+    A car that waits with its front already over the edge of the stretch has not passed: where fronts and centers come
+    in different orders, the times are those of the centers.
+    """
     if conflict.status != "conflict":
         return np.nan, np.nan
-    return target.front_at(conflict.s_in_m), other.front_at(conflict.passages[passage].u_in_m)
+    u_in = conflict.passages[passage].u_in_m
+    if waits_inside(target, other, conflict, passage):
+        return target.center_at(conflict.s_in_m), other.center_at(u_in)
+    return target.front_at(conflict.s_in_m), other.front_at(u_in)
+
+
+def waits_inside(target: DrivenPath, other: DrivenPath, conflict: PathConflict, passage: int = 0) -> bool:
+    """Whether the fronts of two cars reach the contested stretch in another order than their centers."""
+    u_in = conflict.passages[passage].u_in_m
+    fronts = target.front_at(conflict.s_in_m) - other.front_at(u_in)
+    centers = target.center_at(conflict.s_in_m) - other.center_at(u_in)
+    return bool(fronts * centers < 0)  # NaN, where one of them is not observed, is not
 
 
 def boxes_of(paths: Sequence[DrivenPath | None]) -> FloatArray:

@@ -87,8 +87,9 @@ def clip_document(clip: ClipScene, style: ClipStyle, labels: tuple[str, str] = (
     document = replay_document(
         scene,
         ego="ego",
-        roles={"ego": "ego", "rated": "rated"} if focus else {"ego": "ego"},
+        roles={"ego": "ego", "rated": "prio"} if focus else {"ego": "ego"},
         labels={"ego": labels[0], "rated": labels[1]} if focus else {},
+        speeds=False,
     )
     agents = [{**agent, "kind": "vehicle"} for agent in document["agents"]]  # a source's own classes would tell it
     return {
@@ -173,7 +174,10 @@ def _relative(road: LaneMap, origin: FloatArray) -> LaneMap:
 
     return replace(
         road,
-        lanes={key: replace(lane, left=moved(lane.left), right=moved(lane.right)) for key, lane in road.lanes.items()},
+        lanes={
+            key: replace(lane, left=moved(lane.left), right=moved(lane.right), center=moved(lane.center))
+            for key, lane in road.lanes.items()
+        },
         lines=tuple(replace(line, points=moved(line.points)) for line in road.lines),
         keepouts=tuple(moved(area) for area in road.keepouts),
     )

@@ -178,9 +178,9 @@ class _Workshop:
         with write_atomically(self.folder / f"{name}.json") as path:
             path.write_bytes(content)
         if self.plan.video:
-            from giveway.study.video import write_video
+            from giveway.reports.player.film import CLIP_STYLE, write_film
 
-            write_video(document, self.folder / f"{name}.mp4")
+            write_film(self.folder / f"{name}.mp4", [document], CLIP_STYLE)
         rows = clip.origins if self.design.origin is None else tuple(row.signed() for row in clip.origins)
         unknown = bool(one.scene.attributes.get(UNKNOWN_ORIGIN)) and rows[1].origin is not Origin.BROKEN
         self.made[name] = Clip(

@@ -330,7 +330,7 @@ def test_first_page_is_small(client: TestClient) -> None:
     parts = re.findall(r'(?:src|href)="(/static/[^"]+)"', page.text)
     assert len(page.content) + sum(len(client.get(part).content) for part in parts) < 150_000
     become_rater(client)
-    modules = ("rate.js", "clip.js", "queue.js", "player.js", "study.css")
+    modules = ("rate.js", "clip.js", "queue.js", "stage.js", "scene.js", "replay.js", "tokens.css", "study.css")
     total = len(client.get("/rate").content) + sum(len(client.get(f"/static/{m}").content) for m in modules)
     assert total < 150_000
 

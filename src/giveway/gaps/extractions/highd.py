@@ -18,6 +18,7 @@ from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.scene import Scene
 from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.gaps.order import OrderBook
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
@@ -69,7 +70,13 @@ class HighDExtraction:
 
     def enumerate(self, scenes: Iterable[Scene], profile: Profile) -> Candidates:
         """Recordings in order, directions, targets, events in order of time."""
-        samples = [s for scene in scenes for way in _carriageways(scene) for s in _gaps(scene, way)]
+        samples = [
+            sample
+            for scene in scenes
+            for book in (OrderBook(scene.tracks),)
+            for way in _carriageways(scene)
+            for sample in _gaps(scene, way, book)
+        ]
         boundary = line_boundary(len(samples), (0.0, -1.0), 0.0)
         note = "rejected gaps without a later lane change are thinned at random, with a fixed seed"
         raw = stack(samples, roles=ROLES, vulnerable=(), boundary=boundary)
@@ -172,7 +179,7 @@ def _dense(tracks: Tracks, flat: AnyArray) -> AnyArray:
     return values
 
 
-def _gaps(scene: Scene, way: Carriageway) -> Iterator[OneSample]:
+def _gaps(scene: Scene, way: Carriageway, book: OrderBook) -> Iterator[OneSample]:
     """Events of every target, by frame."""
     following, alongside = way.neighbors["left_following_id"], way.neighbors["left_alongside_id"]
     behind = way.neighbors["following_id"]
@@ -187,7 +194,7 @@ def _gaps(scene: Scene, way: Carriageway) -> Iterator[OneSample]:
                 events.append((int(k), ego, True))
         for frame, ego, accepted in sorted(events):
             later_change = bool((rises > frame).any())
-            sample = _sample(scene, way, target, ego, frame, changes_later=later_change)
+            sample = _sample(scene, way, target, ego, frame, book, changes_later=later_change)
             if sample is not None and (accepted or later_change or _is_drawn(scene, way, target, ego, frame, sample)):
                 yield sample
 
@@ -208,7 +215,7 @@ def _is_drawn(scene: Scene, way: Carriageway, target: int, ego: int, frame: int,
 
 
 def _sample(
-    scene: Scene, way: Carriageway, target: int, ego: int, frame: int, *, changes_later: bool
+    scene: Scene, way: Carriageway, target: int, ego: int, frame: int, book: OrderBook, *, changes_later: bool
 ) -> OneSample | None:
     tracks = scene.tracks
     both = np.isfinite(way.xy[target, :, 0]) & np.isfinite(way.xy[ego, :, 0])
@@ -235,6 +242,7 @@ def _sample(
         time_s=tracks.time_s[rows],
         xy=xy,
         constants={"changes_later": float(changes_later)},
+        order=book.between(int(way.agents[target]), int(way.agents[ego]), near_s=float(tracks.time_s[frame])),
     )
 
 

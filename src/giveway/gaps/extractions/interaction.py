@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from giveway.core.scene import Scene
-from giveway.gaps.extractions.ring import RingExtraction, ring_candidates
+from giveway.gaps.encounters import Streams, Traffic, traffic_of
+from giveway.gaps.extractions.paths import path_candidates
+from giveway.gaps.extractions.ring import RING_SWITCHES, RingExtraction, ring_candidates
 from giveway.gaps.extractions.ring_finder import find_ring
 from giveway.gaps.extractions.ring_roles import Ring, ring_gaps
+from giveway.gaps.extractions.ring_streams import RingStreams
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import OneSample
@@ -30,16 +33,25 @@ class InteractionRoundabouts(RingExtraction):
         """Sites in order, recordings in order, targets in order of tracks; sites without a roundabout are noted."""
         found: list[OneSample | None] = []
         notes: list[str] = []
+        recordings: list[tuple[Traffic, Streams]] = []
         for location, ring, at_site in sites_with_rings(scenes):
             if ring is None:
                 notes.append(f"{location}: no roundabout found, left out")
+                continue
+            if ring.turn < 0 and profile.contested_place == "published":
+                notes.append(f"{location}: traffic goes around clockwise, which the published sector does not describe")
                 continue
             notes.append(
                 f"{location}: circle around ({ring.center[0]:.1f}, {ring.center[1]:.1f}) m, outer radius "
                 f"{ring.outer_m:.1f} m, fitted to the tracks"
             )
             for scene in at_site:
-                found += ring_gaps(scene, ring, prefix="interaction")
+                if profile.contested_place == "published":
+                    found += ring_gaps(scene, ring, prefix="interaction", profile=profile)
+                else:
+                    recordings.append((traffic_of(scene), RingStreams(ring=ring)))
+        if recordings:
+            return path_candidates(recordings, prefix="interaction", notes=notes)
         return ring_candidates(found, notes)
 
 
@@ -57,7 +69,7 @@ INTERACTION = InteractionRoundabouts(
         title="INTERACTION",
         dataset="interaction",
         situation="entry into a roundabout, circle fitted to the tracks",
-        switches=frozenset({"phantoms", "ped_fill"}),
+        switches=RING_SWITCHES,
         references=("W. Zhan et al., INTERACTION Dataset, arXiv 1910.03088, 2019",),
     )
 )

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import IntArray
 from giveway.core.lanes import LaneMap
-from giveway.core.polylines import Polyline, crossings
+from giveway.core.polylines import Polyline
 from giveway.core.tracks import Tracks
+from giveway.gaps.references import Reference, contested
+from giveway.roads.path_conflicts import path_of_points
 from giveway.roads.queries import PreparedMap, prepare
 
 MIN_FRAMES_ON_LANE = 3
 MAX_BRIDGED = 4  # lanes that may be missing between two that were seen
-MERGE_M = 1.0  # center lines this close have merged
-SEARCH_STEP_M = 0.5
+BEFORE_LANE_M = 5.0  # from where on before a lane that gives way its center line is looked at
 
 Route = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Where a yielding route meets one with priority.
-
-    Attributes:
-        s_yield: arc length on the yielding route [m].
-        s_priority: arc length on the other [m].
-    """
-
-    s_yield: float
-    s_priority: float
 
 
 class RouteBook:
@@ -43,30 +31,14 @@ class RouteBook:
     def __init__(self, road: LaneMap) -> None:
         self.map: PreparedMap = prepare(road)
         self._centers: dict[Route, Polyline] = {}
-        self._conflicts: dict[tuple[Route, Route], Conflict | None] = {}
+        self._references: dict[tuple[Route, Route], tuple[Reference, Reference] | None] = {}
 
     def routes(self, tracks: Tracks) -> list[Route | None]:
         """The connected sequence of lanes each agent used; None where it left the lanes or jumped between them."""
         lane = self.map.match(tracks.xy, tracks.heading).lane
         return [self._route(lane[k, tracks.observed[k]]) for k in range(tracks.num_agents)]
 
-    def along(self, tracks: Tracks, routes: list[Route | None]) -> FloatArray:
-        """(A, T) arc length of every agent on its own route [m]; NaN without one or where not recorded."""
-        s = np.full(tracks.observed.shape, np.nan)
-        for k, route in enumerate(routes):
-            if route is not None:
-                seen = tracks.observed[k]
-                s[k, seen] = self.center(route).project(tracks.xy[k, seen]).s
-        return s
-
-    def shift(self, route: Route, other: Route) -> float | None:
-        """What arc lengths on ``other`` must be increased by to be arc lengths on ``route``; None if none is shared."""
-        for k, lane in enumerate(route):
-            if lane in other:
-                return self._start(route, k) - self._start(other, other.index(lane))
-        return None
-
-    def _start(self, route: Route, place: int) -> float:
+    def start_of(self, route: Route, place: int) -> float:
         """Arc length at which a lane of a route begins."""
         return sum(self.map.centers[lane].length_m for lane in route[:place])
 
@@ -76,12 +48,17 @@ class RouteBook:
             self._centers[route] = self.map.center_of(route)
         return self._centers[route]
 
-    def conflict(self, yielding: Route, priority: Route) -> Conflict | None:
-        """First point of a yielding route that it contests with a route that has priority by a rule of the map."""
+    def gives_way(self, yielding: Route, priority: Route) -> int | None:
+        """Place in a route of the first lane that must give way to a lane of another one by a rule of the map."""
+        lanes = self.map.road.lanes
+        return next((k for k, lane in enumerate(yielding) if set(lanes[lane].yields_to) & set(priority)), None)
+
+    def references(self, yielding: Route, priority: Route) -> tuple[Reference, Reference] | None:
+        """Center lines of two routes with the stretches they contest from where the first one must give way."""
         key = (yielding, priority)
-        if key not in self._conflicts:
-            self._conflicts[key] = self._find(yielding, priority)
-        return self._conflicts[key]
+        if key not in self._references:
+            self._references[key] = self._find(yielding, priority)
+        return self._references[key]
 
     def _route(self, lanes: IntArray) -> Route | None:
         known = lanes[lanes >= 0]
@@ -103,20 +80,12 @@ class RouteBook:
             route.extend(bridge[1:])
         return tuple(route) if len(set(route)) == len(route) else None
 
-    def _find(self, yielding: Route, priority: Route) -> Conflict | None:
-        lanes = self.map.road.lanes
-        giving_way = [k for k, lane in enumerate(yielding) if set(lanes[lane].yields_to) & set(priority)]
-        if not giving_way:
+    def _find(self, yielding: Route, priority: Route) -> tuple[Reference, Reference] | None:
+        place = self.gives_way(yielding, priority)
+        if place is None:
             return None
-        start = self._start(yielding, giving_way[0])
-        own, other = self.center(yielding), self.center(priority)
-        points = [(c.s_first, c.s_second) for c in crossings(own, other) if c.s_first >= start]
-        at = np.arange(start, own.length_m, SEARCH_STEP_M)
-        projected = other.project(own.at(at).xy)
-        near = (np.abs(projected.d) < MERGE_M) & (projected.s >= 0) & (projected.s <= other.length_m)
-        if near.any():
-            points.append((float(at[near][0]), float(projected.s[near][0])))
-        if not points:
-            return None
-        s_yield, s_priority = min(points)
-        return Conflict(s_yield=s_yield, s_priority=s_priority)
+        center, other = self.center(yielding), self.center(priority)
+        start = max(self.start_of(yielding, place) - BEFORE_LANE_M, 0.0)
+        rest = path_of_points(center.between(start, center.length_m).points)
+        own, their = contested(rest, path_of_points(other.points))
+        return Reference(line=center, in_m=start + own.in_m, out_m=start + own.out_m), replace(their, line=other)

@@ -16,14 +16,15 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
+from giveway.gaps.order import OrderBook
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
 
-LANE_WIDTH_M = 3.65
+LANE_WIDTH_M, PRINTED_WIDTH_M = 3.65, 3.5
 VEHICLE_LENGTH_M = 5.0
 ISLAND_M = 1.0  # traffic island between the directions
-MISSING_M = 1000.0
+MISSING_M, FAR_M = 1000.0, 500.0  # absent cars, as published and as printed
 SUBSAMPLING = 12  # frames; two fifths of a second at 30 Hz
 ROLES = ("E", "T", "1", "2")
 
@@ -49,16 +50,18 @@ class LeedsExtraction:
             valid: -(w + 1) < y_T < 0    L_E = w + 1       L_T = w               D_3 = 1000
         """
         ego, target, ahead, behind = (raw.xy[:, k] for k in range(4))
+        width = PRINTED_WIDTH_M if profile.lane_width == "printed" else LANE_WIDTH_M
+        missing = FAR_M if profile.phantoms == "far" else MISSING_M
         distance = empty_distances(len(raw.time_s))
-        distance[:, 0] = -ego[:, 1] - (LANE_WIDTH_M + ISLAND_M + VEHICLE_LENGTH_M / 2)
+        distance[:, 0] = -ego[:, 1] - (width + ISLAND_M + VEHICLE_LENGTH_M / 2)
         distance[:, 1] = target[:, 0] - VEHICLE_LENGTH_M / 2
         distance[:, 2] = ahead[:, 1] - ego[:, 1] - VEHICLE_LENGTH_M
         distance[:, 3] = ego[:, 1] - behind[:, 1] - VEHICLE_LENGTH_M
-        distance[:, 4] = MISSING_M
-        distance[:, 5] = LANE_WIDTH_M + ISLAND_M
-        distance[:, 6] = LANE_WIDTH_M
-        valid = (target[:, 1] > -(LANE_WIDTH_M + ISLAND_M)) & (target[:, 1] < 0)
-        return Description(valid=valid, distance=distance, missing_m=MISSING_M)
+        distance[:, 4] = missing
+        distance[:, 5] = width + ISLAND_M
+        distance[:, 6] = width
+        valid = (target[:, 1] > -(width + ISLAND_M)) & (target[:, 1] < 0)
+        return Description(valid=valid, distance=distance, missing_m=missing)
 
     def complete(
         self, xy: FloatArray, roles: tuple[str, ...], constants: Mapping[str, FloatArray], profile: Profile
@@ -67,7 +70,8 @@ class LeedsExtraction:
         if profile.phantoms == "mask" or "1" not in roles:
             return xy
         xy = xy.copy()
-        for role, side in (("1", MISSING_M), ("2", -MISSING_M)):
+        away = FAR_M if profile.phantoms == "far" else MISSING_M
+        for role, side in (("1", away), ("2", -away)):
             k = roles.index(role)
             xy[:, k] = xy[:, 0] + _held_offset(xy[:, k] - xy[:, 0], np.array([0.0, side]))
         return xy
@@ -92,6 +96,7 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
         return
     xy = _normalized(tracks, subject, drones[0], facts, profile)
     index = {str(name): k for k, name in enumerate(tracks.ids)}
+    book = OrderBook(tracks)
     for ego in drones:
         pair = [ego, subject]
         rows = slice(int(tracks.first[pair].max()), int(tracks.last[pair].min()) + 1)
@@ -107,6 +112,7 @@ def _crossing(scene: Scene, profile: Profile) -> Iterator[OneSample]:
             time_s=tracks.time_s[rows],
             xy=np.stack(parts, axis=1),
             constants={},
+            order=book.between(subject, ego, near_s=float(tracks.time_s[rows.start])),
         )
 
 
@@ -142,7 +148,7 @@ LEEDS = LeedsExtraction(
         title="Leeds",
         dataset="leeds",
         situation="straight crossing of a stream of cars in a driving simulator",
-        switches=frozenset({"leeds_offset", "phantoms"}),
+        switches=frozenset({"leeds_offset", "phantoms", "lane_width"}),
         references=("COMMOTIONS urban driving in simulator study (UDISS), arXiv 2305.11909, 2023",),
         revision=1,
     )

@@ -16,6 +16,7 @@ from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.frames import rotated
 from giveway.core.kernels import njit
 from giveway.core.scene import Scene
+from giveway.gaps.order import OrderBook
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, line_boundary, stack
@@ -91,6 +92,7 @@ def _trial(scene: Scene) -> OneSample:
         time_s=tracks.time_s[rows],
         xy=xy,
         constants={},
+        order=OrderBook(tracks).between(human, bot, near_s=0.0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,10 +31,25 @@ def find_ring(recordings: Sequence[Tracks], *, is_known: bool) -> Ring | None:
     Every track that keeps turning left by more than 160 degrees votes for the center of the circle through that part;
     if nobody does and the site ``is_known`` to be a roundabout, 120 degrees are enough. The point with most votes
     within 3 m is refined by :func:`fit_center`; the outer radius is half a lane outside the 90 % quantile of the radii
-    that are driven, the island a lane inside the 5 % quantile.
+    that are driven, the island a lane inside the 5 % quantile. Where nobody turns left that far, those who turn right
+    are asked: traffic on the left side goes around clockwise.
     """
-    ring = _ring_with(recordings, SURE_TURN)
-    return _ring_with(recordings, LIKELY_TURN) if ring is None and is_known else ring
+    for min_turn in (SURE_TURN, LIKELY_TURN) if is_known else (SURE_TURN,):
+        ring = _ring_with(recordings, min_turn)
+        if ring is not None:
+            return ring
+        ring = _ring_with([_mirrored(tracks) for tracks in recordings], min_turn)
+        if ring is not None:
+            return replace(ring, center=ring.center * MIRROR, turn=-1)
+    return None
+
+
+MIRROR = np.array([1.0, -1.0])
+
+
+def _mirrored(tracks: Tracks) -> Tracks:
+    """The same tracks seen from below."""
+    return replace(tracks, xy=tracks.xy * MIRROR, velocity=tracks.velocity * MIRROR, heading=-tracks.heading)
 
 
 def _ring_with(recordings: Sequence[Tracks], min_turn: float) -> Ring | None:

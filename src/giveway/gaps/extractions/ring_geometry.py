@@ -120,17 +120,20 @@ def describe_ring(raw: RawGaps, profile: Profile) -> Description:
     rate_a = _rates(raw.offset, raw.time_s, distance[:, 1], windows)
     escape = np.maximum(rate_a - rate_c, 0.0) / ESCAPE_MPS2
     distance[:, 6] = np.fmax(LANE_WIDTH_M, ESCAPE_MPS2 * escape**2 / 2 - rate_a * escape)
-    return Description(valid=_valid(raw, outer), distance=distance, missing_m=MISSING_M)
+    in_place, in_the_way = _places(raw, outer)
+    valid = in_place & ~in_the_way
+    return Description(valid=valid, distance=distance, missing_m=MISSING_M, ego_in_place=in_place)
 
 
-def _valid(raw: RawGaps, outer: FloatArray) -> BoolArray:
+def _places(raw: RawGaps, outer: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """(K,) E is on the ring; (K,) the vehicle ahead of it is still in the way."""
     radius = _radius(raw, "E")
     ahead = raw.xy[:, raw.roles.index("1")]
     angle = unwrapped(raw, "1", only_later=False)
     with np.errstate(invalid="ignore"):
         off_ring = (radius > outer) | (radius < outer - 2 * LANE_WIDTH_M)
         in_the_way = (angle < 0) | ((angle < np.pi / 2) & (ahead[:, 1] < LANE_WIDTH_M + VEHICLE_LENGTH_M / 2))
-    return ~(off_ring | in_the_way)
+    return ~off_ring, in_the_way
 
 
 def _radius(raw: RawGaps, role: str) -> FloatArray:

@@ -11,6 +11,7 @@ from giveway.gaps.profile import Profile
 
 DRIVING_MPS = 10.0
 CIRCLING_MPS = 5.0
+FAR_M = 500.0  # distance of absent agents from the center, as printed
 NOWHERE = np.array([-200.0, 50.0])
 
 
@@ -45,13 +46,15 @@ def complete_ring(xy: FloatArray, roles: tuple[str, ...], radius_m: FloatArray, 
             known = np.isfinite(xy[i, k]).all(axis=1)
             if not known.any():
                 radius = radius_m[i] + beyond + DRIVING_MPS * seconds
+                if profile.phantoms == "far":
+                    radius = np.full(len(steps), FAR_M)
                 xy[i, k] = radius[:, None] * np.array([np.cos(angle), np.sin(angle)])
             elif not known.all():
                 xy[i, k] = _extended(xy[i, k], known, float(radius_m[i]), leaving=role == "1")
         k = roles.index("4")
         known = np.isfinite(xy[i, k]).all(axis=1)
         if not known.any():
-            xy[i, k] = NOWHERE
+            xy[i, k] = NOWHERE if profile.phantoms == "invented" else FAR_M * NOWHERE / np.hypot(*NOWHERE)
         elif not known.all():
             source = xy[i, k].copy()
             first = 1 if profile.ped_fill == "x_from_y" else 0

@@ -17,7 +17,10 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.frames import rotated
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.gaps.encounters import NOT_DRIVERS
 from giveway.gaps.extractions.ring_geometry import reference_row, wraps
+from giveway.gaps.order import OrderBook
+from giveway.gaps.profile import Profile
 from giveway.gaps.raw import OneSample
 
 ROLES = ("E", "T", "1", "2", "3", "4")
@@ -28,12 +31,6 @@ WATCH_RADIUS_M = 10.0
 FAR_SCORE = 1000.0
 DISPLACEMENT_S = 0.2
 MIN_TURN_IN = 0.2
-NOT_DRIVERS = (
-    AgentKind.BICYCLE,
-    AgentKind.PEDESTRIAN,
-    AgentKind.PEDESTRIAN_OR_BICYCLE,
-    AgentKind.TRAILER,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +39,13 @@ class Ring:
     center: (2,) in the frame of the recording [m].
     outer_m: R, outer radius of the circulating lanes.
     inner_m: r, radius of the island.
+    turn: +1 where traffic goes around counter-clockwise, -1 clockwise.
     """
 
     center: FloatArray
     outer_m: float
     inner_m: float
+    turn: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +72,7 @@ class Window:
         is_driver: (n,) bool, may be E.
         is_vulnerable: (n,) bool, may be role 4.
         acceptance: window frame in which T enters the ring.
+        phi: direction from which T comes [rad].
         entry_y: lateral position of T when it comes within 10 m of the ring.
     """
 
@@ -85,24 +85,32 @@ class Window:
     is_driver: BoolArray
     is_vulnerable: BoolArray
     acceptance: int
+    phi: float
     entry_y: float
 
 
-def ring_gaps(scene: Scene, ring: Ring, *, prefix: str) -> Iterator[OneSample | None]:
-    """Candidate gaps of a scene by target, rejected ones first in order of time; None stands for a role conflict."""
+def ring_gaps(scene: Scene, ring: Ring, *, prefix: str, profile: Profile) -> Iterator[OneSample | None]:
+    """Candidate gaps of a scene by target, None stands for a role conflict.
+
+    Rejected ones come in order of time. The accepted one comes after them, or before them with ``candidate_order =
+    accepted_first``, as in the published code.
+    """
     tracks = scene.tracks
     kinds = tracks.kind
     is_driver = ~np.isin(kinds, [int(kind) for kind in NOT_DRIVERS])
     vulnerable = np.isin(kinds, [int(k) for k in AgentKind if k.is_vulnerable])
     radius = np.hypot(tracks.xy[..., 0] - ring.center[0], tracks.xy[..., 1] - ring.center[1])
     first, last = tracks.first, tracks.last
+    book = OrderBook(tracks)
     for target in np.flatnonzero(is_driver & (last >= 0)):
         window = _window(tracks, int(target), radius, first, last, ring, is_driver, vulnerable)
         if window is None:
             continue
         in_ring, entering = _passages(window, ring, tracks.dt_s)
-        for passage in _offered(window, ring):
-            yield _sample(scene, window, ring, passage, in_ring, entering, prefix)
+        before, after = _offered(window, ring)
+        ordered = after + before if profile.candidate_order == "accepted_first" else before + after
+        for passage in ordered:
+            yield _sample(scene, window, ring, passage, in_ring, entering, prefix, profile, book)
 
 
 def _window(
@@ -137,11 +145,12 @@ def _window(
         is_driver=is_driver[agents],
         is_vulnerable=vulnerable[agents],
         acceptance=int(np.argmax(inside)),
+        phi=phi,
         entry_y=float(xy[position, entry, 1]),
     )
 
 
-def _offered(window: Window, ring: Ring) -> list[Passage]:
+def _offered(window: Window, ring: Ring) -> tuple[list[Passage], list[Passage]]:
     """Passages of possible egos: all before T enters, and the first one after."""
     with np.errstate(invalid="ignore"):
         circulating = window.radius <= ring.outer_m
@@ -157,7 +166,7 @@ def _offered(window: Window, ring: Ring) -> list[Passage]:
     passages = [Passage(owner=int(owners[k]), frame=int(frames[k]) + 1) for k in order]
     before = [p for p in passages if p.frame <= window.acceptance]
     after = [p for p in passages if p.frame > window.acceptance]
-    return before + after[:1]
+    return before, after[:1]
 
 
 def _passages(window: Window, ring: Ring, dt_s: float) -> tuple[list[Passage], list[Passage]]:
@@ -202,13 +211,15 @@ def _sample(
     in_ring: list[Passage],
     entering: list[Passage],
     prefix: str,
+    profile: Profile,
+    book: OrderBook,
 ) -> OneSample | None:
     tracks = scene.tracks
     recorded = np.isfinite(window.radius[passage.owner])
     begin = int(recorded.argmax())
     end = len(recorded) - int(recorded[::-1].argmax())
     rows = slice(begin, end)
-    ahead, behind = _neighbors(passage.owner, in_ring)
+    ahead, behind = _neighbors(passage.owner, in_ring, profile.role_2)
     before = [p.owner for p in entering if p.frame < window.acceptance]
     agents = (
         passage.owner,
@@ -216,7 +227,7 @@ def _sample(
         ahead,
         behind,
         before[-1] if before else None,
-        _most_relevant(window, ring, rows),
+        _most_relevant(window, ring, rows, profile.role_4),
     )
     absent = np.full((end - begin, 2), np.nan)
     xy = np.stack([absent if k is None else window.xy[k, rows] for k in agents], axis=1)
@@ -227,36 +238,50 @@ def _sample(
     laps = wraps(angle.T).cumsum(axis=1)
     ids = [("-" if k is None else str(tracks.ids[window.agents[k]])) for k in agents]
     recording = scene.provenance.recording
+    order = book.between(
+        int(window.agents[window.target]),
+        int(window.agents[passage.owner]),
+        near_s=float(tracks.time_s[window.start + passage.frame]),
+    )
+    place = rotated(np.array(order.place) - ring.center, -window.phi)
     return OneSample(
         sample_id=f"{prefix}/{recording}/T{ids[1]}/E{ids[0]}@{window.start + passage.frame}",
         group=f"{recording}/{ids[1]}",
         location=scene.location,
         time_s=tracks.time_s[window.start + begin : window.start + end],
         xy=xy,
-        constants={"radius_m": ring.outer_m}
+        constants={"radius_m": round(ring.outer_m, 3) if profile.ring_radius == "rounded" else ring.outer_m}
+        | {"entry_rad": float(elementary.arctan2(place[1], place[0])), "entry_radius_m": float(np.hypot(*place))}
         | {f"laps_{r}": float(laps[k, rows_of[r]]) if rows_of[r] >= 0 else 0.0 for k, r in enumerate(ROLES[:5])},
+        order=order,
     )
 
 
-def _neighbors(ego: int, in_ring: list[Passage]) -> tuple[int | None, int | None]:
-    """Owners of the passages before and after the first one of E."""
+def _neighbors(ego: int, in_ring: list[Passage], rule: str) -> tuple[int | None, int | None]:
+    """Owners of the passages before and after the first one of E, which the rule ``any_owner`` lets follow itself."""
     owners = [p.owner for p in in_ring]
     if ego not in owners:
         return None, None
     place = owners.index(ego)
     ahead = owners[place - 1] if place > 0 else None
-    behind = next((owner for owner in owners[place + 1 :] if owner != ego), None)
+    behind = next((owner for owner in owners[place + 1 :] if owner != ego or rule == "any_owner"), None)
     return ahead, behind
 
 
-def _most_relevant(window: Window, ring: Ring, rows: slice) -> int | None:
-    """The pedestrian or cyclist who comes closest to T near its entry."""
+def _most_relevant(window: Window, ring: Ring, rows: slice, rule: str) -> int | None:
+    """The pedestrian or cyclist who comes closest to T near its entry.
+
+    With the rule ``first_absent`` the first one who is not recorded during the sample wins, as NaN does in a minimum;
+    the role is then absent.
+    """
     candidates = np.flatnonzero(window.is_vulnerable)
     best: tuple[float, int] | None = None
     point = np.array([ring.outer_m + NEAR_ENTRY_M, window.entry_y])
     for agent in candidates:
         to_entry = np.linalg.norm(window.xy[agent, rows] - point, axis=1)
         if not np.isfinite(to_entry).any():
+            if rule == "first_absent":
+                return None
             continue
         to_target = np.linalg.norm(window.xy[agent, rows] - window.xy[window.target, rows], axis=1)
         with np.errstate(invalid="ignore"):

@@ -9,9 +9,12 @@ import numpy as np
 
 from giveway.core.errors import DataError
 from giveway.core.scene import Scene
-from giveway.gaps.extractions.ring import RingExtraction, ring_candidates
+from giveway.gaps.encounters import Streams, Traffic, traffic_of
+from giveway.gaps.extractions.paths import path_candidates
+from giveway.gaps.extractions.ring import RING_SWITCHES, RingExtraction, ring_candidates
 from giveway.gaps.extractions.ring_fit import own_center
 from giveway.gaps.extractions.ring_roles import Ring, ring_gaps
+from giveway.gaps.extractions.ring_streams import RingStreams
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
 from giveway.gaps.raw import OneSample
@@ -40,6 +43,7 @@ class RoundExtraction(RingExtraction):
         scale_of: dict[str, float] = {}
         found: list[OneSample | None] = []
         notes: list[str] = []
+        recordings: list[tuple[Traffic, Streams]] = []
         for scene in scenes:
             scale = float(scene.attributes["ortho_px_to_meter"])
             if profile.scale_per_recording == "first_of_location":
@@ -56,8 +60,11 @@ class RoundExtraction(RingExtraction):
             notes.append(note)
             if profile.ring_center == "fitted":
                 ring = replace(ring, center=center)
-            found += ring_gaps(scene, ring, prefix="round")
-        return ring_candidates(found, notes)
+            if profile.contested_place == "published":
+                found += ring_gaps(scene, ring, prefix="round", profile=profile)
+            else:
+                recordings.append((traffic_of(scene), RingStreams(ring=ring)))
+        return path_candidates(recordings, prefix="round", notes=notes) if recordings else ring_candidates(found, notes)
 
 
 def ring_of(location: str, ortho_px_to_meter: float) -> Ring:
@@ -83,7 +90,7 @@ ROUND = RoundExtraction(
         title="rounD",
         dataset="round",
         situation="entry into a roundabout",
-        switches=frozenset({"scale_per_recording", "ring_center", "phantoms", "ped_fill"}),
+        switches=RING_SWITCHES | {"scale_per_recording", "ring_center"},
         references=(
             "R. Krajewski et al., The rounD Dataset: A Drone Dataset of Road User Trajectories at Roundabouts in "
             "Germany, ITSC 2020",

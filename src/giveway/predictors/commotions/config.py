@@ -13,7 +13,7 @@ SMALL_ACTIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 LARGE_ACTIONS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 MAX_ACTIONS = 9
 
-Profile = Literal["paper", "clean"]
+Profile = Literal["paper", "printed", "clean"]
 StepCount = Literal["integer", "float32"]
 Acceptance = Literal["before_closing", "horizon"]
 
@@ -145,9 +145,14 @@ class Switches:
 
     @classmethod
     def of(cls, profile: Profile) -> Switches:
-        """``"paper"``: as the published results were computed, mistakes included; ``"clean"``: corrected."""
+        """``"paper"``: as the published results were computed, mistakes included; ``"clean"``: corrected.
+
+        ``"printed"``: as the supplement says.
+        """
         if profile == "paper":
             return cls(optimizer="bayes", step_count="float32", stage_winner="logarithms", acceptance="horizon")
         if profile == "clean":
             return cls()
-        raise UnknownNameError("profile", profile, ("paper", "clean"))
+        if profile == "printed":
+            return cls(optimizer="bayes", spread_term="absolute", box_fraction=0.2)
+        raise UnknownNameError("profile", profile, ("paper", "printed", "clean"))

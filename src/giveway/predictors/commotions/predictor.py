@@ -196,7 +196,9 @@ class CommotionsPredictor:
 
     def configured(self, switches: Mapping[str, Any]) -> CommotionsPredictor:
         """As the switches ``commotions`` and ``commotions_evaluations`` of the benchmark's profile say."""
-        recipe = self.with_profile("paper") if switches.get("commotions") == "published" else self
+        profiles: dict[str, Profile] = {"published": "paper", "printed": "printed"}
+        named = profiles.get(str(switches.get("commotions")))
+        recipe = self if named is None else self.with_profile(named)
         evaluations = switches.get("commotions_evaluations")
         if evaluations is None:
             return recipe

@@ -1,14 +1,14 @@
 """The replay document: a scene as small, plain JSON.
 
-Positions are integers in centimeters relative to ``origin`` and headings integers in milliradians, each coded as
-a first value followed by differences: much smaller than decimals and exact to half a unit.
-The layout is version 1 of the format ``giveway-replay``; ``player.js`` refuses others.
+Positions are integers in centimeters relative to ``origin``, headings in milliradians and speeds in millimeters per
+second, each coded as a first value followed by differences: much smaller than decimals and exact to half a unit.
+The layout is version 2 of the format ``giveway-replay``, see docs/reference/replay.md; the player reads version 1, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,18 @@ from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.reports.player.encounter import Encounter
+from giveway.reports.player.road import area_of, arrows, markings, teeth
 
 FORMAT = "giveway-replay"
-VERSION = 1
+VERSION = 2
 POSITION_UNIT_M = 0.01
 ANGLE_UNIT_RAD = 0.001
+SPEED_UNIT_MPS = 0.001
 POSITION_STEPS, ANGLE_STEPS = 100, 100
 """Grid steps per unit of the document: 0.1 mm to 1 cm, 10 µrad to 1 mrad."""
+DIFFERS_M = 0.05
+"""A car that stays this near to its recording was driven as recorded and has no ghost."""
 DEFAULT_SIZE_M = {True: (0.8, 0.8), False: (4.5, 1.8)}
 """Drawn size where the source gives none: vulnerable road users, vehicles."""
 
@@ -35,8 +40,9 @@ class Event:
 
     Attributes:
         time_s: in the time base of the scene.
-        label: shown on hover.
-        kind: ``"collision"``, ``"decision"`` or ``"note"``; chooses the color.
+        label: one sentence.
+        kind: ``"contact"``, ``"handover"``, ``"deadlock"``, ``"guard"``, ``"fallback"``, ``"emergency"``, ``"stop"``,
+            ``"decision"`` or ``"note"``; chooses mark and short name.
     """
 
     time_s: float
@@ -45,15 +51,55 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a drive ended, beside its name.
+
+    Attributes:
+        text: a few words.
+        bad: contact or at fault; drawn with a cross.
+    """
+
+    text: str
+    bad: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What is known about a drive beside its tracks; all of it optional.
+
+    Attributes:
+        name: who drove, e.g. the predictor; chosen between if several drives are shown.
+        notice: what must be said about the origin of what is shown, e.g. that it is synthetic.
+        encounter: zero of the clock and whom the ego meets.
+        verdict: how it ended.
+        recorded: what the same agents did in the recording, row by row; drawn as ghosts where it differs.
+        drivers: agent id to what moves it, e.g. ``"idm"``; for the legend.
+        handed_over: agent id to the instant from which on it is driven instead of replayed.
+        cruise_mps: desired speed of the ego.
+        role_names: role to its name in the legend, e.g. ``{"prio": "car with priority"}``.
+    """
+
+    name: str = ""
+    notice: str = ""
+    encounter: Encounter | None = None
+    verdict: Verdict | None = None
+    recorded: Tracks | None = None
+    drivers: Mapping[str, str] = field(default_factory=dict[str, str])
+    handed_over: Mapping[str, int] = field(default_factory=dict[str, int])
+    cruise_mps: float | None = None
+    role_names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fan:
-    """Predicted or planned paths of one agent, made at one instant.
+    """Predicted or planned trajectories of one agent, made at one instant.
 
     Attributes:
         frame: instant at which they were made.
         agent_id: whom they are about.
         kind: ``"prediction"`` or ``"plan"``.
-        xy: (K, S, 2) paths [m].
-        probability: (K,) weight of each path; drawn as opacity.
+        xy: (K, S, 2) now and every half second from now on [m].
+        probability: (K,) weight of each trajectory; drawn as width and opacity.
     """
 
     frame: int
@@ -72,6 +118,8 @@ def replay_document(
     labels: Mapping[str, str] | None = None,
     events: Sequence[Event] = (),
     fans: Sequence[Fan] = (),
+    story: Story | None = None,
+    speeds: bool = True,
     start: int = 0,
     stop: int | None = None,
     every: int = 1,
@@ -81,11 +129,14 @@ def replay_document(
     Args:
         scene: what to show.
         title: shown above the canvas; empty for none.
-        ego: id of the agent the camera follows in the ego frame; None leaves the choice to the viewer.
-        roles: agent id to ``"ego"``, ``"rated"`` or ``"other"``; chooses the color. The ego is ``"ego"`` by default.
+        ego: id of the agent the replay is about; None leaves the choice to the viewer.
+        roles: agent id to ``"ego"``, ``"prio"`` (has priority, is met or is rated) or ``"other"``; chooses the color.
+            The ego is ``"ego"`` by default.
         labels: agent id to the text drawn beside it; ids are shown on request otherwise.
         events: marks on the timeline.
         fans: predictions and plans.
+        story: what else is known.
+        speeds: whether to write speeds; the player derives them from positions otherwise.
         start: first instant to show.
         stop: instant after the last one to show; None for all.
         every: keep each n-th instant only.
@@ -108,7 +159,16 @@ def replay_document(
     colors = dict(roles or {})
     if ego is not None:
         colors.setdefault(ego, "ego")
-    agents = [_agent(shown, int(i), origin, colors, labels or {}) for i in present]
+    story = story or Story()
+    recorded = None if story.recorded is None else _thin(story.recorded, window)
+    pack = _Packing(origin=origin, speeds=speeds)
+    agents = [
+        _agent(shown, int(i), pack, colors, labels or {})
+        | _recorded(shown, recorded, int(i), pack)
+        | _driven(str(shown.ids[int(i)]), story, start, every)
+        for i in present
+    ]
+    encounter, verdict = story.encounter, story.verdict
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -116,14 +176,33 @@ def replay_document(
         "origin": [float(v) / grid.STEPS_PER_M for v in origin],
         "unit": POSITION_UNIT_M,
         "angleUnit": ANGLE_UNIT_RAD,
+        "speedUnit": SPEED_UNIT_MPS,
         "start": float(time_s[0]),
         "dt": _spacing(time_s),
         "frames": int(time_s.size),
         "ego": ego,
+        "name": story.name,
+        "notice": story.notice,
+        "encounter": encounter and {"time": encounter.time_s, "kind": encounter.kind, "partner": encounter.partner},
+        "verdict": verdict and {"text": verdict.text, "bad": verdict.bad},
+        "cruise": story.cruise_mps,
+        "roleNames": dict(story.role_names),
         "agents": agents,
         "map": None if scene.road is None else _map(scene.road, origin),
         "events": [{"time": e.time_s, "label": e.label, "kind": e.kind} for e in events],
         "fans": [_fan(f, origin, start, every) for f in fans if f.frame >= start and (f.frame - start) % every == 0],
+    }
+
+
+def side_by_side(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several drives of one case in one document, on one clock; a map that all share is written once."""
+    first, *others = documents
+    same = [{k: v for k, v in o.items() if k != "map"} if o["map"] == first["map"] else dict(o) for o in others]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": first["title"],
+        "drives": [dict(first), *same],
     }
 
 
@@ -181,24 +260,23 @@ def _heading(tracks: Tracks, row: int, part: slice) -> FloatArray:
     return np.unwrap(filled)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Packing:
+    """Attributes:
+    origin: (2,) grid position that positions are relative to.
+    speeds: whether speeds are written.
+    """
+
+    origin: FloatArray
+    speeds: bool
+
+
 def _agent(
-    tracks: Tracks, row: int, origin: FloatArray, roles: Mapping[str, str], labels: Mapping[str, str]
+    tracks: Tracks, row: int, pack: _Packing, roles: Mapping[str, str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
     kind = AgentKind(int(tracks.kind[row]))
     size = np.where(np.isnan(tracks.size[row]), DEFAULT_SIZE_M[kind.is_vulnerable], tracks.size[row])
     identifier = str(tracks.ids[row])
-    segments: list[dict[str, Any]] = []
-    for begin, end in _segments(tracks.observed[row]):
-        part = slice(begin, end)
-        xy = grid.snapped(tracks.xy[row, part], grid.STEPS_PER_M) - origin
-        segments.append(
-            {
-                "start": begin,
-                "x": _delta(xy[:, 0], POSITION_STEPS),
-                "y": _delta(xy[:, 1], POSITION_STEPS),
-                "h": _delta(grid.snapped(_heading(tracks, row, part), grid.STEPS_PER_RAD), ANGLE_STEPS),
-            }
-        )
     return {
         "id": identifier,
         "kind": kind.name.lower(),
@@ -207,8 +285,45 @@ def _agent(
         "role": roles.get(identifier, "other"),
         "label": labels.get(identifier, ""),
         "vulnerable": kind.is_vulnerable,
-        "segments": segments,
+        "segments": _pieces(tracks, row, pack),
     }
+
+
+def _pieces(tracks: Tracks, row: int, pack: _Packing) -> list[dict[str, Any]]:
+    """Motion of one agent, one piece per stretch without a gap."""
+    pieces: list[dict[str, Any]] = []
+    for begin, end in _segments(tracks.observed[row]):
+        part = slice(begin, end)
+        xy = grid.snapped(tracks.xy[row, part], grid.STEPS_PER_M) - pack.origin
+        piece: dict[str, Any] = {
+            "start": begin,
+            "x": _delta(xy[:, 0], POSITION_STEPS),
+            "y": _delta(xy[:, 1], POSITION_STEPS),
+            "h": _delta(grid.snapped(_heading(tracks, row, part), grid.STEPS_PER_RAD), ANGLE_STEPS),
+        }
+        speed = np.hypot(tracks.velocity[row, part, 0], tracks.velocity[row, part, 1])
+        if pack.speeds and np.isfinite(speed).all():
+            piece["v"] = _delta(np.rint(speed / SPEED_UNIT_MPS), 1)
+        pieces.append(piece)
+    return pieces
+
+
+def _recorded(tracks: Tracks, recorded: Tracks | None, row: int, pack: _Packing) -> dict[str, Any]:
+    """The recording of an agent that was not driven like it."""
+    if recorded is None or not recorded.observed[row].any():
+        return {}
+    away = np.abs(tracks.xy[row] - recorded.xy[row]).max(axis=-1, initial=0.0)
+    if np.array_equal(tracks.observed[row], recorded.observed[row]) and np.nanmax(away, initial=0.0) < DIFFERS_M:
+        return {}
+    return {"recorded": _pieces(recorded, row, pack)}
+
+
+def _driven(agent: str, story: Story, start: int, every: int) -> dict[str, Any]:
+    """Who moves an agent, and since when, where that is known."""
+    found: dict[str, Any] = {"driver": story.drivers[agent]} if agent in story.drivers else {}
+    if agent in story.handed_over:
+        found["handedOver"] = (story.handed_over[agent] - start) // every
+    return found
 
 
 def _points(points: FloatArray, origin: FloatArray) -> dict[str, list[int]]:
@@ -217,16 +332,17 @@ def _points(points: FloatArray, origin: FloatArray) -> dict[str, list[int]]:
 
 
 def _map(road: LaneMap, origin: FloatArray) -> dict[str, Any]:
-    areas = [np.concatenate([lane.left, lane.right[::-1]]) for lane in road.lanes.values()]
+    pointing = arrows(road)
+    heading = grid.snapped(pointing[:, 2], grid.STEPS_PER_RAD)
     return {
         "name": road.name,
-        "lanes": [_points(area, origin) for area in areas],
+        "lanes": [_points(area_of(lane), origin) for lane in road.lanes.values()],
         "lines": [
-            {"type": line.type, "subtype": line.subtype, **_points(line.points, origin)}
-            for line in road.lines
-            if line.type != "virtual" and line.points.shape[0] > 1
+            {"type": line.type, "subtype": line.subtype, **_points(line.points, origin)} for line in markings(road)
         ],
         "keepouts": [_points(area, origin) for area in road.keepouts],
+        "arrows": {**_points(pointing[:, :2], origin), "h": _delta(heading, ANGLE_STEPS)},
+        "teeth": [_points(ends, origin) for ends in teeth(road)],
     }
 
 

@@ -12,7 +12,7 @@ from giveway.core.scene import Scene
 from giveway.reports.player.document import replay_document
 from giveway.reports.rendering import replay_page
 
-HEIGHT_PX = 420
+HEIGHT_PX = 720
 MAX_SECONDS = 60.0
 """A longer scene is shown from its start for this long; a whole recording would make a notebook of many megabytes."""
 RATE_HZ = 10.0
@@ -42,6 +42,5 @@ def scene_html(scene: Scene) -> str:
     stop = min(stop, max(int(np.searchsorted(states, MAX_STATES)), 2))
     title = repr(scene) if stop == tracks.num_instants else f"{scene!r}, first {(stop - 1) * dt:.0f} s"
     ego = scene.attributes.get("ego")
-    return replay_frame(
-        replay_document(scene, title=title, ego=None if ego is None else str(ego), stop=stop, every=every)
-    )
+    name = None if ego is None else str(ego)
+    return replay_frame(replay_document(scene, title=title, ego=name, speeds=False, stop=stop, every=every))

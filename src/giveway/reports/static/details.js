@@ -41,7 +41,6 @@
       this.area = make("div", { class: "replay" });
       this.player = null;
       this.ticket = 0;
-      document.addEventListener("giveway-theme", () => { if (this.player) this.player.show({ theme: document.documentElement.dataset.theme }); });
     }
 
     /** Show something else; a file that is still on its way is no longer wanted. */
@@ -56,18 +55,16 @@
       this.put(make("p", { class: "note", role: "status" }, text));
     }
 
-    /** Resolves to whether the replay was still wanted when it came. */
-    show(file) {
+    /** Resolves to whether the replay was still wanted when it came. Rivals: [name, file] of other drives of the case. */
+    show(file, rivals = []) {
       this.say("Loading …");
       const { ticket } = this;
       return load(file).then((replay) => {
         if (ticket !== this.ticket) return false;
         const stage = make("div");
         this.put(make("h3", {}, "Replay"), stage);
-        const theme = document.documentElement.dataset.theme || "auto";
-        const follow = replay.ego ? { frame: "ego", span: 90 } : {};
-        const view = replay.view ? { frame: "ego", span: replay.view.span, up: replay.view.up } : follow;
-        this.player = window.giveway.mountPlayer(stage, replay, { theme, ...view });
+        const view = replay.view ? { frame: "ego", span: replay.view.span, up: replay.view.up } : {};
+        this.player = window.giveway.mountPlayer(stage, replay, { ...view, rivals: rivals.map(([name, other]) => ({ name, load: () => load(other) })) });
         stage.dataset.ready = "true";
         return true;
       }, (error) => {
@@ -166,7 +163,7 @@
         ...facts("More", found.info),
         ...facts("Versions", { data: found.data, ...found.versions, key: found.key }),
       ]);
-      if (found.replay) replay.show(found.replay);
+      if (found.replay) replay.show(found.replay, found.rivals);
     }, (error) => { if (ticket === state.ticket) finish([make("p", { class: "warning", role: "alert" }, error.message)]); });
   };
 })();

@@ -22,11 +22,11 @@
     const [chiE, chiT] = data.chi_m[i], [cE, cT] = data.half_extent_m, head = data.target;
     const le = 2 * cE - 5, lt = 2 * cT - 5;
     get("scene").innerHTML =
-      `<rect x="${-farthest - 4}" y="-2" width="${farthest + 18}" height="4" fill="#e9e7e1"/>` +
-      `<rect x="-2" y="${-farthest * 0.62 - 4}" width="4" height="${farthest * 0.62 + 16}" fill="#e9e7e1"/>` +
-      `<rect x="${-le / 2}" y="${-lt / 2}" width="${Math.max(le, 0.5)}" height="${Math.max(lt, 0.5)}" fill="#d9b99b" opacity="0.7"/>` +
-      car(-chiE, 0, true, 'fill="#b3541e"') + car(0, -chiT, false, 'fill="#1f5fa8"') +
-      car(-head.percept[i][0], 0, true, 'fill="none" stroke="#b3541e" stroke-width="0.35" stroke-dasharray="0.9 0.6"');
+      `<rect x="${-farthest - 4}" y="-2" width="${farthest + 18}" height="4" fill="var(--road)"/>` +
+      `<rect x="-2" y="${-farthest * 0.62 - 4}" width="4" height="${farthest * 0.62 + 16}" fill="var(--road)"/>` +
+      `<rect x="${-le / 2}" y="${-lt / 2}" width="${Math.max(le, 0.5)}" height="${Math.max(lt, 0.5)}" fill="var(--warn-line)" opacity="0.6"/>` +
+      car(-chiE, 0, true, 'fill="var(--prio)"') + car(0, -chiT, false, 'fill="var(--ego)"') +
+      car(-head.percept[i][0], 0, true, 'fill="none" stroke="var(--prio)" stroke-width="0.35" stroke-dasharray="0.9 0.6"');
     get("time").textContent = `${data.time_s[i].toFixed(1)} s`;
     get("belief").innerHTML =
       `<span class="ego">E</span> is ${fixed(chiE - cE, 1)} m away at ${fixed(data.v_mps[i][0], 1)} m/s; ` +

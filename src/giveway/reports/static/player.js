@@ -1,577 +1,449 @@
-// Draws a giveway-replay document on a canvas. No dependencies, no network.
+// A replay for people: one or two drives on one clock, with legend, timeline, plots, keyboard and sentences. No dependencies, no network.
 //
-//   createPlayer(canvas, replay, options)  bare canvas: play, pause, seek, events; for clips
-//   mountPlayer(element, replay, options)  the same with controls; for people
+//   mountPlayer(element, replay, options)  replay: one document, or {"drives": [documents]} of the same case
 //
-// Options: frame "map" | "ego", ego (agent id), up "north" | "ego" (orientation in the ego frame),
-// span (meters across the shorter side in the ego frame), labels true | false, theme "auto" | "light" | "dark",
-// speed (1), fixed true (no zoom, pan or selection).
+// Options: those of stage.js, and rivals [{name, load}] (further drives of the case; load() resolves to a document),
+// start (seconds after the event at which the replay opens).
+//
+// Keys: space, arrows (shift: a second), Home, End, E (event), [ and ] (events), W (whole drive), F (follow), L (labels),
+// H, P, N (human, predictions, plan), M (next mind), + - 0 (zoom).
+import { focusedOn, readReplay, seriesOf, stateAt } from "./replay.js";
+import { clipOf, createClock, createStage } from "./stage.js";
+import { createMind, createPlot, createTimeline, eventName, KINDS, make, signed, svg } from "./plots.js";
 
-const SUPPORTED = 1;
-
-const THEMES = {
-  light: {
-    back: "#f4f4f1", lane: "#dcdcd8", keepout: "#cfe3cf", curb: "#6b7076", marking: "#ffffff", stop: "#b3382c",
-    other: "#7d848c", vulnerable: "#009e73", ego: "#0072b2", rated: "#d55e00", edge: "#2b2f33", text: "#1c1e21",
-    prediction: "#cc79a7", plan: "#0072b2", thought: "#8a4f00",
-  },
-  dark: {
-    back: "#16181b", lane: "#2b2f34", keepout: "#22362a", curb: "#8b929a", marking: "#c9ccd0", stop: "#f0705f",
-    other: "#9aa1a9", vulnerable: "#3fc79a", ego: "#56b4e9", rated: "#e69f00", edge: "#0d0e10", text: "#eceef0",
-    prediction: "#e7a5c9", plan: "#56b4e9", thought: "#f0e442",
-  },
-};
-
-/** Undo the difference coding: integers to numbers in the unit of the document. */
-function decode(values, unit) {
-  const out = new Float64Array(values.length);
-  let sum = 0;
-  for (let i = 0; i < values.length; i++) {
-    sum += values[i];
-    out[i] = sum * unit;
-  }
-  return out;
+/** A document, or several; the map of the first serves those that leave it out. */
+function documentsOf(replay) {
+  if (!replay || !replay.drives) return [replay];
+  const [first] = replay.drives;
+  return replay.drives.map((one) => (one.map === undefined ? { ...one, map: first.map } : one));
 }
 
-function decodePoints(points, unit) {
-  return { x: decode(points.x, unit), y: decode(points.y, unit) };
+function icon(...parts) {
+  const root = svg("svg", { viewBox: "0 0 34 14", "aria-hidden": "true" });
+  root.append(...parts);
+  return root;
 }
 
-/** Check the format and turn the document into typed arrays. */
-export function readReplay(replay) {
-  if (!replay || replay.format !== "giveway-replay") throw new Error("not a giveway replay");
-  if (replay.version > SUPPORTED) throw new Error(`replay version ${replay.version} is newer than this player (${SUPPORTED})`);
-  const unit = replay.unit;
-  const agents = replay.agents.map((agent) => ({
-    ...agent,
-    segments: agent.segments.map((s) => ({
-      start: s.start, end: s.start + s.x.length,
-      x: decode(s.x, unit), y: decode(s.y, unit), h: decode(s.h, replay.angleUnit),
-    })),
-  }));
-  const map = replay.map && {
-    lanes: replay.map.lanes.map((p) => decodePoints(p, unit)),
-    keepouts: replay.map.keepouts.map((p) => decodePoints(p, unit)),
-    lines: replay.map.lines.map((l) => ({ type: l.type, subtype: l.subtype, ...decodePoints(l, unit) })),
-  };
-  const fans = new Map();
-  for (const fan of replay.fans) {
-    const list = fans.get(fan.frame) || [];
-    list.push({ ...fan, paths: fan.paths.map((p) => decodePoints(p, unit)) });
-    fans.set(fan.frame, list);
-  }
-  const minds = new Map();
-  for (const row of replay.minds || []) {
-    if (!minds.has(row.agent)) minds.set(row.agent, new Map());
-    minds.get(row.agent).set(row.frame, row);
-  }
-  return { ...replay, agents, map, fans, minds, duration: (replay.frames - 1) * replay.dt };
+const body = (name) => svg("rect", { x: 4, y: 1, width: 26, height: 12, rx: 3, class: name });
+
+/** What is to be seen in these drives, and the switch that hides it, if there is one. */
+function legendOf(all) {
+  const entries = [], agents = all.flatMap((data) => data.agents), names = Object.assign({}, ...all.map((data) => data.roleNames));
+  const roleOf = (data, agent) => (agent.role === "other" && agent.id === data.ego ? "ego" : agent.role);
+  const roles = new Set(all.flatMap((data) => data.agents.map((agent) => roleOf(data, agent))));
+  const drivers = [...new Set(agents.filter((a) => a.role === "other" && a.driver && a.driver !== "ego" && a.driver !== "replay").map((a) => a.driver))].sort();
+  const others = agents.filter((a) => a.role === "other" && !a.vulnerable);
+  if (roles.has("ego")) entries.push([names.ego || "ego", icon(body("gw-ego"), svg("rect", { x: 9, y: 6, width: 9, height: 2.4, class: "gw-roof" }))]);
+  if (roles.has("prio")) entries.push([names.prio || "car it meets", icon(body("gw-prio"))]);
+  if (others.length) entries.push([drivers.length ? `others (${drivers.join(", ")}${others.some((a) => a.driver === "replay") ? ", replay" : ""})` : "others", icon(body("gw-car"))]);
+  if (agents.some((a) => a.handedOver !== undefined)) entries.push(["handed over: driven, no longer replayed", icon(body("gw-handed"))]);
+  if (agents.some((a) => a.vulnerable)) entries.push(["pedestrian or cyclist", icon(svg("circle", { cx: 17, cy: 7, r: 5.5, class: "gw-car" }))]);
+  if (all.some((data) => data.minds.size)) entries.push(["has a mind: click it", icon(body("gw-car"), svg("circle", { cx: 15, cy: 7, r: 2.6, class: "gw-roof" }))]);
+  if (all.some((data) => (data.byId.get(data.ego) || {}).recorded)) entries.push(["recorded human", icon(body("gw-ghost")), "human"]);
+  const fans = all.flatMap((data) => [...data.fans.values()].flat());
+  if (fans.some((fan) => fan.kind === "prediction")) entries.push(["prediction, dot every 0.5 s, ring: stands still", icon(svg("path", { d: "M2 7h24M2 7l24-5M2 7l24 5", class: "gw-pred" }), svg("circle", { cx: 29, cy: 7, r: 3.5, class: "gw-pred" })), "predictions"]);
+  if (fans.some((fan) => fan.kind === "plan")) entries.push(["plan", icon(svg("path", { d: "M2 7h30", class: "gw-plan" })), "plan"]);
+  return entries;
 }
 
-/** State of an agent at a (fractional) frame, or null while it is absent; dx, dy are null for an agent seen only once. */
-export function stateAt(agent, frame) {
-  const whole = Math.floor(frame);
-  for (const s of agent.segments) {
-    if (whole < s.start || frame > s.end - 1) continue;
-    const i = Math.min(whole - s.start, s.x.length - 1);
-    const j = Math.min(i + 1, s.x.length - 1);
-    const f = frame - whole;
-    // The way of one frame; the last frame has none of its own and takes the one before.
-    const from = Math.min(i, s.x.length - 2), isKnown = from >= 0;
-    return {
-      x: s.x[i] + f * (s.x[j] - s.x[i]), y: s.y[i] + f * (s.y[j] - s.y[i]), h: s.h[i] + f * (s.h[j] - s.h[i]),
-      dx: isKnown ? s.x[from + 1] - s.x[from] : null, dy: isKnown ? s.y[from + 1] - s.y[from] : null,
-    };
-  }
-  return null;
-}
-
-function bounds(data) {
-  let [x0, y0, x1, y1] = [Infinity, Infinity, -Infinity, -Infinity];
-  const grow = (xs, ys) => {
-    for (let i = 0; i < xs.length; i++) {
-      x0 = Math.min(x0, xs[i]); x1 = Math.max(x1, xs[i]);
-      y0 = Math.min(y0, ys[i]); y1 = Math.max(y1, ys[i]);
-    }
-  };
-  if (data.map) for (const p of [...data.map.lanes, ...data.map.lines]) grow(p.x, p.y);
-  for (const a of data.agents) for (const s of a.segments) grow(s.x, s.y);
-  if (x0 > x1) return { x: 0, y: 0, width: 50, height: 50 };
-  return { x: (x0 + x1) / 2, y: (y0 + y1) / 2, width: x1 - x0 + 8, height: y1 - y0 + 8 };
-}
-
-function trace(ctx, points, closed) {
-  ctx.beginPath();
-  for (let i = 0; i < points.x.length; i++) {
-    if (i) ctx.lineTo(points.x[i], points.y[i]);
-    else ctx.moveTo(points.x[i], points.y[i]);
-  }
-  if (closed) ctx.closePath();
-}
-
-function drawMap(ctx, map, colors, pixel) {
-  ctx.fillStyle = colors.lane;
-  for (const lane of map.lanes) {
-    trace(ctx, lane, true);
-    ctx.fill();
-    ctx.strokeStyle = colors.lane;
-    ctx.lineWidth = pixel;
-    ctx.stroke();
-  }
-  ctx.fillStyle = colors.keepout;
-  for (const area of map.keepouts) {
-    trace(ctx, area, true);
-    ctx.fill();
-  }
-  for (const line of map.lines) {
-    const isCurb = /curbstone|guard_rail|road_border/.test(line.type);
-    const isStop = line.type === "stop_line";
-    if (!isCurb && !isStop && !/line_|pedestrian/.test(line.type)) continue;
-    ctx.strokeStyle = isStop ? colors.stop : isCurb ? colors.curb : colors.marking;
-    ctx.lineWidth = Math.max(isStop ? 0.4 : line.type === "line_thick" ? 0.25 : 0.15, pixel);
-    ctx.setLineDash(line.subtype === "dashed" ? [2, 2] : []);
-    trace(ctx, line, false);
-    ctx.stroke();
-  }
-  ctx.setLineDash([]);
-}
-
-function drawAgent(ctx, agent, state, colors, pixel) {
-  const { length, width } = agent;
-  ctx.save();
-  ctx.translate(state.x, state.y);
-  ctx.rotate(state.h);
-  ctx.fillStyle = agent.role !== "other" ? colors[agent.role] || colors.other : agent.vulnerable ? colors.vulnerable : colors.other;
-  ctx.strokeStyle = colors.edge;
-  ctx.lineWidth = Math.max(0.12, pixel);
-  ctx.beginPath();
-  if (agent.vulnerable) {
-    ctx.arc(0, 0, Math.max(length, width) / 2, 0, 2 * Math.PI);
-  } else {
-    ctx.rect(-length / 2, -width / 2, length, width);
-  }
-  ctx.fill();
-  ctx.stroke();
-  if (!agent.vulnerable) {
-    // A bar near the front tells the direction without relying on color.
-    ctx.beginPath();
-    ctx.moveTo(length * 0.25, -width * 0.35);
-    ctx.lineTo(length * 0.25, width * 0.35);
-    ctx.lineWidth = Math.max(0.25, 1.5 * pixel);
-    ctx.stroke();
-  }
-  ctx.restore();
-}
-
-function drawFans(ctx, fans, colors, pixel) {
-  for (const fan of fans) {
-    ctx.strokeStyle = fan.kind === "plan" ? colors.plan : colors.prediction;
-    fan.paths.forEach((path, k) => {
-      const count = path.x.length;
-      for (let i = 1; i < count; i++) {
-        // Fades with time; probability sets the weight of a mode.
-        ctx.globalAlpha = Math.max(0.08, (fan.p[k] ?? 1) * (1 - i / (count + 1)));
-        ctx.lineWidth = Math.max(fan.kind === "plan" ? 0.5 : 0.3, 1.5 * pixel);
-        ctx.beginPath();
-        ctx.moveTo(path.x[i - 1], path.y[i - 1]);
-        ctx.lineTo(path.x[i], path.y[i]);
-        ctx.stroke();
-      }
-    });
-  }
-  ctx.globalAlpha = 1;
-}
-
-/** The last decision of a mind at a frame: one is made every second frame; null if it thought about nobody. */
-export function thoughtAt(data, id, frame) {
-  const rows = data.minds.get(id), whole = Math.floor(frame + 1e-6);
-  return (rows && (rows.get(whole) || rows.get(whole - 1))) || null;
-}
-
-/** The area that a mind thinks about, hatched, and where it takes its partner to be, with a bar of one deviation. */
-function drawThought(ctx, thought, own, partner, colors, pixel) {
-  const [x0, y0, x1, y1] = thought.area;
-  const length = Math.hypot(x1 - x0, y1 - y0), half = own.width / 2;
-  ctx.save();
-  ctx.translate(x0, y0);
-  ctx.rotate(Math.atan2(y1 - y0, x1 - x0));
-  ctx.strokeStyle = colors.thought;
-  ctx.lineWidth = Math.max(0.08, pixel);
-  ctx.strokeRect(0, -half, length, 2 * half);
-  ctx.beginPath();
-  ctx.rect(0, -half, length, 2 * half);
-  ctx.clip();
-  ctx.beginPath();
-  for (let at = -2 * half; at < length; at += 0.5) {
-    ctx.moveTo(at, -half);
-    ctx.lineTo(at + 2 * half, half);
-  }
-  ctx.stroke();
-  ctx.restore();
-  if (!partner) return;
-  const [gx, gy, lx, ly, hx, hy] = thought.ghost;
-  ctx.strokeStyle = colors.thought;
-  ctx.lineWidth = Math.max(0.25, 2 * pixel);
-  ctx.beginPath();
-  ctx.moveTo(lx, ly);
-  ctx.lineTo(hx, hy);
-  ctx.stroke();
-  ctx.save();
-  ctx.translate(gx, gy);
-  ctx.rotate(partner.state.h);
-  ctx.setLineDash([0.5, 0.35]);
-  ctx.lineWidth = Math.max(0.15, 1.5 * pixel);
-  ctx.strokeRect(-partner.agent.length / 2, -partner.agent.width / 2, partner.agent.length, partner.agent.width);
-  ctx.restore();
-}
-
-/** A player on a bare canvas. Emits "frame", "ended" and "select" on `events`. */
-export function createPlayer(canvas, replay, options = {}) {
-  const data = readReplay(replay);
-  const ctx = canvas.getContext("2d");
-  const home = bounds(data);
-  const events = new EventTarget();
-  const view = {
-    frame: options.frame || (data.ego && options.frame !== "map" && options.fixed ? "ego" : "map"),
-    ego: options.ego || data.ego || null,
-    up: options.up || "north",
-    span: options.span || 80,
-    labels: options.labels ?? true,
-    ids: options.ids ?? false,
-    theme: options.theme || "auto",
-    zoom: 1, dx: 0, dy: 0,
-  };
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  let time = 0, speed = options.speed || 1, playing = false, last = 0, handle = 0;
-
-  const palette = () => THEMES[view.theme === "auto" ? (dark.matches ? "dark" : "light") : view.theme];
-  const frameNow = () => Math.min(data.frames - 1, time / data.dt);
-
-  /** Canvas transform for the current view: meters to pixels, y up. */
-  function camera(width, height) {
-    const ego = view.ego !== null && view.frame === "ego" ? data.agents.find((a) => a.id === view.ego) : null;
-    let center = home, angle = 0, scale;
-    if (ego) {
-      const first = ego.segments[0], end = ego.segments[ego.segments.length - 1];
-      const state = stateAt(ego, Math.min(Math.max(frameNow(), first.start), end.end - 1));
-      if (state) {
-        center = state;
-        angle = view.up === "ego" ? Math.PI / 2 - state.h : 0;
-      }
-      scale = Math.min(width, height) / view.span;
-    } else {
-      scale = Math.min(width / home.width, height / home.height);
-    }
-    return { x: center.x, y: center.y, angle, scale: scale * view.zoom };
-  }
-
-  function toWorld(cam, px, py, width, height) {
-    const x = (px - width / 2 - view.dx) / cam.scale, y = -(py - height / 2 - view.dy) / cam.scale;
-    const c = Math.cos(-cam.angle), s = Math.sin(-cam.angle);
-    return { x: cam.x + c * x - s * y, y: cam.y + s * x + c * y };
-  }
-
-  function draw() {
-    const ratio = window.devicePixelRatio || 1;
-    const width = canvas.clientWidth || canvas.width, height = canvas.clientHeight || canvas.height;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-    }
-    const colors = palette();
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ctx.fillStyle = colors.back;
-    ctx.fillRect(0, 0, width, height);
-    const cam = camera(width, height);
-    ctx.translate(width / 2 + view.dx, height / 2 + view.dy);
-    ctx.scale(cam.scale, -cam.scale);
-    ctx.rotate(cam.angle);
-    ctx.translate(-cam.x, -cam.y);
-    const pixel = 1 / cam.scale;
-    if (data.map) drawMap(ctx, data.map, colors, pixel);
-    const frame = frameNow();
-    drawFans(ctx, data.fans.get(Math.floor(frame)) || [], colors, pixel);
-    const visible = [];
-    for (const agent of data.agents) {
-      const state = stateAt(agent, frame);
-      if (state) visible.push([agent, state]);
-    }
-    visible.sort((a, b) => (a[0].role === "other" ? 0 : 1) - (b[0].role === "other" ? 0 : 1));
-    for (const [agent, state] of visible) {
-      const role = agent.id === view.ego && agent.role === "other" ? "ego" : agent.role;
-      drawAgent(ctx, { ...agent, role }, state, colors, pixel);
-    }
-    const thought = thoughtAt(data, view.ego, frame);
-    if (thought) {
-      const [own] = visible.find(([agent]) => agent.id === view.ego) || [];
-      const [agent, state] = visible.find(([other]) => other.id === thought.partner) || [];
-      if (own) drawThought(ctx, thought, own, agent && { agent, state }, colors, pixel);
-    }
-    drawLabels(visible, cam, width, height, ratio, colors);
-  }
-
-  function drawLabels(visible, cam, width, height, ratio, colors) {
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    ctx.font = "600 13px system-ui, sans-serif";
-    ctx.textBaseline = "middle";
-    for (const [agent, state] of visible) {
-      const text = view.labels && agent.label ? agent.label : view.ids ? agent.id : "";
-      if (!text) continue;
-      const c = Math.cos(cam.angle), s = Math.sin(cam.angle), x = state.x - cam.x, y = state.y - cam.y;
-      const px = width / 2 + view.dx + cam.scale * (c * x - s * y);
-      const py = height / 2 + view.dy - cam.scale * (s * x + c * y);
-      const offset = Math.max(10, (cam.scale * agent.length) / 2 + 4);
-      ctx.lineWidth = 3;
-      ctx.strokeStyle = colors.back;
-      ctx.strokeText(text, px + offset, py);
-      ctx.fillStyle = colors.text;
-      ctx.fillText(text, px + offset, py);
-    }
-  }
-
-  function emit(name, detail) {
-    events.dispatchEvent(new CustomEvent(name, { detail }));
-  }
-
-  function tick(now) {
-    handle = 0;
-    if (!playing) return;
-    time = Math.min(data.duration, time + (Math.min(250, now - last) / 1000) * speed);
-    last = now;
-    draw();
-    emit("frame", { time });
-    if (time >= data.duration) {
-      playing = false;
-      emit("ended", {});
-      return;
-    }
-    handle = requestAnimationFrame(tick);
-  }
-
-  const player = {
-    data, events, view, draw,
-    get time() { return time; },
-    get playing() { return playing; },
-    get speed() { return speed; },
-    set speed(value) { speed = value; },
-    play() {
-      if (playing) return;
-      if (time >= data.duration) time = 0;
-      playing = true;
-      last = performance.now();
-      handle = requestAnimationFrame(tick);
-      emit("frame", { time });
-    },
-    pause() {
-      playing = false;
-      emit("frame", { time });
-    },
-    seek(to) {
-      time = Math.min(data.duration, Math.max(0, to));
-      draw();
-      emit("frame", { time });
-    },
-    show(changes) {
-      Object.assign(view, changes);
-      draw();
-    },
-    pick(px, py) {
-      const width = canvas.clientWidth, height = canvas.clientHeight;
-      const at = toWorld(camera(width, height), px, py, width, height);
-      let best = null, distance = Infinity;
-      for (const agent of data.agents) {
-        const state = stateAt(agent, frameNow());
-        if (!state) continue;
-        const d = Math.hypot(state.x - at.x, state.y - at.y);
-        if (d < distance && d < Math.max(agent.length, 3)) [best, distance] = [{ agent, state }, d];
-      }
-      return best;
-    },
-    destroy() {
-      playing = false;
-      if (handle) cancelAnimationFrame(handle);
-      observer.disconnect();
-      dark.removeEventListener("change", draw);
-    },
-  };
-  const observer = new ResizeObserver(draw);
-  observer.observe(canvas);
-  dark.addEventListener("change", draw);
-  draw();
-  return player;
-}
-
-function make(tag, attributes = {}, text = "") {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.textContent = text;
-  return element;
-}
-
-function svg(tag, attributes, text = "") {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.textContent = text;
-  return element;
-}
-
-/** Bars of P(partner first | action) and the advantages of the actions with the threshold, side by side. */
-function mindChart(thought) {
-  const chart = svg("svg", { viewBox: "0 0 320 104", preserveAspectRatio: "xMinYMin", role: "img", "aria-label": thought.sentence });
-  const count = thought.actions.length, step = 140 / count, middle = (i) => 14 + step * (i + 0.5);
-  chart.append(svg("text", { x: 4, y: 10 }, `P(${thought.partner} first | action)`));
-  chart.append(svg("text", { x: 172, y: 10 }, "advantage, threshold dashed"));
-  const top = Math.max(thought.threshold * 1.3, ...thought.advantage), low = Math.min(0, ...thought.advantage);
-  const height = (a) => 84 - (66 * (a - low)) / (top - low || 1);
-  thought.actions.forEach((u, i) => {
-    const p = thought.p[i] ?? 0, chosen = u !== 0 && u === thought.action;
-    chart.append(svg("rect", { x: middle(i) - step * 0.35, y: 84 - 66 * p, width: step * 0.7, height: 66 * p, class: chosen ? "gw-chosen" : "gw-bar" }));
-    for (const offset of [0, 164]) chart.append(svg("text", { x: middle(i) + offset, y: 98, "text-anchor": "middle" }, u > 0 ? `+${u}` : String(u).replace("-", "\u2212")));
-    chart.append(svg("circle", { cx: middle(i) + 164, cy: height(thought.advantage[i]), r: chosen ? 4 : 2.5, class: chosen ? "gw-chosen" : "gw-bar" }));
-  });
-  chart.append(svg("polyline", { points: thought.advantage.map((a, i) => `${middle(i) + 164},${height(a)}`).join(" "), class: "gw-curve" }));
-  chart.append(svg("line", { x1: 178, x2: 318, y1: height(thought.threshold), y2: height(thought.threshold), class: "gw-threshold" }));
-  chart.append(svg("line", { x1: 14, x2: 154, y1: 84, y2: 84, class: "gw-axis" }), svg("line", { x1: 178, x2: 318, y1: height(0), y2: height(0), class: "gw-axis" }));
-  return chart;
-}
-
-/** What the selected mind thinks now; hint until one is selected. */
-function mindPanel(player) {
-  const panel = make("div", { class: "gw-mind" }), line = make("p", { "aria-live": "polite" }), room = make("div");
-  panel.append(line, room);
-  let shown;
-  const refresh = () => {
-    const thought = thoughtAt(player.data, player.view.ego, player.time / player.data.dt);
-    const key = thought || player.view.ego;
-    if (key === shown) return;
-    shown = key;
-    const hint = player.data.minds.has(player.view.ego) ? `${player.view.ego} thinks about nobody now` : `click a car with a mind: ${[...player.data.minds.keys()].join(", ")}`;
-    line.textContent = thought ? thought.sentence : hint;
-    room.replaceChildren(...(thought ? [mindChart(thought)] : []));
-  };
-  for (const name of ["frame", "select", "ended"]) player.events.addEventListener(name, refresh);
-  refresh();
-  return panel;
-}
+const nameOf = (data, id) => { const agent = data.byId.get(id); return id === data.ego ? "ego" : agent && /^(car|pedestrian|cyclist) /.test(agent.label) ? agent.label : `car ${id}`; };
+const known = (v) => Number.isFinite(v);
 
 function bindPointer(player, canvas, stage, tip) {
-  const { view } = player;
+  const { view } = stage;
   let drag = null;
   canvas.addEventListener("wheel", (event) => {
+    if (document.activeElement !== canvas && !event.ctrlKey) return; // the page scrolls
     event.preventDefault();
-    const factor = Math.exp(-event.deltaY * 0.0015);
-    const px = event.offsetX - canvas.clientWidth / 2, py = event.offsetY - canvas.clientHeight / 2;
-    const zoom = Math.min(40, Math.max(0.2, view.zoom * factor));
-    const ratio = zoom / view.zoom;
-    player.show({ zoom, dx: px - (px - view.dx) * ratio, dy: py - (py - view.dy) * ratio });
+    player.zoom(Math.exp(-event.deltaY * 0.0015), event.offsetX - canvas.clientWidth / 2, event.offsetY - canvas.clientHeight / 2);
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
     drag = { x: event.clientX, y: event.clientY, dx: view.dx, dy: view.dy, moved: false };
-    canvas.setPointerCapture(event.pointerId);
+    if (event.pointerType === "mouse") canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (drag) {
+    if (drag && event.pointerType === "mouse") {
       drag.moved ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 4;
       if (drag.moved) player.show({ dx: drag.dx + event.clientX - drag.x, dy: drag.dy + event.clientY - drag.y });
       return;
     }
-    const hit = player.pick(event.offsetX, event.offsetY);
+    const hit = stage.pick(event.offsetX, event.offsetY);
     tip.hidden = !hit;
     if (!hit) return;
-    const speed = hit.state.dx === null ? "" : `\n${(Math.hypot(hit.state.dx, hit.state.dy) / player.data.dt).toFixed(1)} m/s`;
-    tip.textContent = `${hit.agent.label || hit.agent.id} (${hit.agent.kind.replaceAll("_", " ")})${speed}`;
-    tip.style.left = `${Math.min(event.offsetX + 14, stage.clientWidth - 130)}px`;
+    const { agent, state } = hit, speed = known(state.v) ? `\n${state.v.toFixed(1)} m/s` : "", driver = agent.driver ? `, ${agent.driver}` : "";
+    tip.textContent = `${agent.label || agent.id} (${agent.kind.replaceAll("_", " ")}${driver})${speed}`;
+    tip.style.left = `${Math.max(0, Math.min(event.offsetX + 14, canvas.clientWidth - 150))}px`;
     tip.style.top = `${event.offsetY + 14}px`;
   });
   canvas.addEventListener("pointerup", (event) => {
     const clicked = drag && !drag.moved;
     drag = null;
     if (!clicked) return;
-    const hit = player.pick(event.offsetX, event.offsetY);
-    player.show({ ego: hit ? hit.agent.id : player.data.ego });
-    player.events.dispatchEvent(new CustomEvent("select", { detail: { id: hit ? hit.agent.id : null } }));
+    const hit = stage.pick(event.offsetX, event.offsetY);
+    player.select(hit && hit.agent.id !== stage.data.ego ? hit.agent.id : null);
   });
+  canvas.addEventListener("pointercancel", () => { drag = null; });
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
 }
 
-/** A player with controls: play, scrub, speed, frame, labels; keyboard: space, arrows, Home, End, F, L, M (next mind). */
+/** Mounts the player; null and a sentence on the page if the document cannot be shown. */
 export function mountPlayer(element, replay, options = {}) {
   element.classList.add("giveway-player");
-  const stage = make("div", { class: "gw-stage" });
-  const canvas = make("canvas", { role: "img", "aria-label": "Top view of traffic", tabindex: "0" });
-  const tip = make("div", { class: "gw-tip" });
-  tip.hidden = true;
-  stage.append(canvas, tip);
-  if (replay.title) element.append(make("div", { class: "gw-title" }, replay.title));
-  element.append(stage);
-  let player;
+  let read;
   try {
-    player = createPlayer(canvas, replay, options);
+    read = documentsOf(replay).map(readReplay);
   } catch (error) {
     element.append(make("p", { class: "gw-error", role: "alert" }, String(error.message || error)));
     return null;
   }
-  const { data, view } = player;
-  const play = make("button", { type: "button" }, "Play");
-  const scrub = make("input", { type: "range", min: "0", max: String(data.frames - 1), step: "1", value: "0", "aria-label": "Time" });
-  const marks = make("div", { class: "gw-marks", "aria-hidden": "true" });
-  const clock = make("span", { class: "gw-time" });
-  const rate = make("select", { "aria-label": "Speed" });
-  for (const value of [0.25, 0.5, 1, 2, 4]) rate.append(make("option", { value: String(value), ...(value === player.speed && { selected: "" }) }, `${value}×`));
-  const frame = make("button", { type: "button", "aria-pressed": String(view.frame === "ego"), title: "Follow the selected road user (click one to select it)" }, "Follow");
-  const labels = make("button", { type: "button", "aria-pressed": String(view.ids) }, "Labels");
-  const reset = make("button", { type: "button" }, "Reset view");
-  for (const event of data.events) {
-    const mark = make("span", { "data-kind": event.kind, title: `${event.time.toFixed(1)} s ${event.label}` });
-    mark.style.left = `${Math.min(100, Math.max(0, (100 * (event.time - data.start)) / (data.duration || 1)))}%`;
-    marks.append(mark);
-  }
-  const slider = make("div", { class: "gw-scrub" });
-  slider.append(scrub, marks);
-  const controls = make("div", { class: "gw-controls" });
-  controls.append(play, slider, clock, rate, frame, labels, reset);
-  element.append(controls);
-  if (data.minds.size) element.append(mindPanel(player));
+  const drives = [...read.map((data) => ({ name: data.name, data })), ...(options.rivals || [])];
+  const events = new EventTarget(), slots = [], first = read[0];
+  const state = { chosen: read.length > 1 ? [0, 1] : [0], whole: false, selected: null };
+  const datas = () => slots.map((slot) => slot.data);
 
-  const toggle = () => (player.playing ? player.pause() : player.play());
-  const follow = () => {
-    const next = view.frame === "ego" ? "map" : "ego";
-    player.show({ frame: next, ego: view.ego ?? data.agents[0]?.id ?? null, zoom: 1, dx: 0, dy: 0 });
-    frame.setAttribute("aria-pressed", String(next === "ego"));
+  const title = make("h2", { class: "gw-title" }, first.title || ""), lead = make("p", { class: "gw-lead" });
+  const legend = make("ul", { class: "gw-legend", "aria-label": "Legend" }), duo = make("div", { class: "gw-duo" });
+  const transport = make("div", { class: "gw-transport" }), plots = make("div", { class: "gw-plots" }), more = make("div", { class: "gw-more" });
+  const live = make("p", { class: "gw-hidden", "aria-live": "polite" });
+  const notices = [...new Set(read.map((data) => data.notice).filter(Boolean))].map((text) => make("p", { class: "gw-notice" }, text));
+  element.replaceChildren(...(first.title ? [title] : []), ...notices, lead, legend, duo, transport, plots, more, live);
+
+  const button = (text, attributes = {}) => make("button", { type: "button", ...attributes }, text);
+  const play = button("▶ Play", { class: "gw-primary" });
+  const back = button("‹", { class: "gw-icon", "aria-label": "One step back" }), forth = button("›", { class: "gw-icon", "aria-label": "One step forward" });
+  const timeline = make("div", { class: "gw-time", role: "slider", tabindex: "0", "aria-label": "Time" });
+  const rate = make("select", { "aria-label": "Playback speed" });
+  for (const value of [0.25, 0.5, 1, 2, 4]) rate.append(make("option", { value: String(value), ...(value === (options.speed || 1) && { selected: "" }) }, `${value}×`));
+  const whole = button("Whole drive", { "aria-pressed": "false", title: "All of the recording, not only the seconds around the event (W)" });
+  const follow = button("Follow", { "aria-pressed": "false", title: "Keep the ego or the selected road user in the middle (F)" });
+  const labels = button("Labels", { "aria-pressed": "false", title: "Names of all road users (L)" });
+  const fitAgain = button("Reset view", { title: "Zoom and place as in the beginning (0)" });
+  const left = make("div", { class: "gw-row" }), right = make("div", { class: "gw-row" });
+  left.append(play, back, forth, rate);
+  right.append(whole, follow, labels, fitAgain);
+  transport.append(left, timeline, right);
+
+  // One clock in seconds of the recording; zero is the event: a contact before a near miss before the closest approach, A before B.
+  const worst = (chosen = datas()) => chosen.map((data) => data.encounter).filter(Boolean).sort((a, b) => rankOf(a) - rankOf(b))[0] || null;
+  const rankOf = (encounter) => ({ contact: 0, "near miss": 1 }[encounter.kind] ?? 2);
+  const zero = () => (worst() ? worst().time : first.start);
+  const bounds = () => [Math.min(...datas().map((d) => d.start)), Math.max(...datas().map((d) => d.start + d.duration))];
+  function range() {
+    const [from, to] = bounds();
+    if (state.whole || !worst()) return [from, to];
+    const clip = clipOf({ ...first, encounter: worst(), start: from, duration: to - from });
+    return [from + clip[0], from + clip[1]];
+  }
+
+  const drawAll = () => { for (const slot of slots) slot.stage.draw(clock.time - slot.data.start); };
+  const clock = createClock([0, 0], events, () => { drawAll(); moveAll(); });
+  clock.speed = options.speed || 1;
+
+  let axis = null, charts = [], mind = null, said = "";
+  const lines = (key) => slots.flatMap((slot, k) => {
+    const tag = slots.length > 1 ? "AB"[k] : "", { series, data } = slot;
+    if (!series) return [];
+    const human = k === 0 && series.human && series.human[key] && slot.stage.view.human ? [{ name: "human", values: series.human[key], data, style: "gw-human" }] : [];
+    return [...human, ...(series.driven[key] ? [{ name: series.subject, tag, values: series.driven[key], data, style: k ? "gw-line-b" : "gw-line-a" }] : [])];
+  });
+
+  /** What is to be seen now, in a sentence. */
+  function sentence(time = clock.time) {
+    const words = slots.map((slot, k) => {
+      const { data, series } = slot, ego = data.byId.get(data.ego), frame = (time - data.start) / data.dt;
+      const own = ego && stateAt(ego, frame), other = data.partner && stateAt(data.partner, frame), parts = [];
+      if (own && known(own.v)) parts.push(`ego ${own.v.toFixed(1)} m/s`);
+      if (other && known(other.v)) parts.push(`${nameOf(data, data.partner.id)} ${other.v.toFixed(1)} m/s`);
+      const value = (key) => (series && series.of === data.ego && series.driven[key] ? series.driven[key][Math.round(frame)] : NaN);
+      if (known(value("gap"))) parts.push(`gap ${value("gap").toFixed(1)} m`);
+      if (known(value("ttc"))) parts.push(`time to collision ${value("ttc").toFixed(1)} s`);
+      if (!parts.length) parts.push(`${data.agents.filter((a) => stateAt(a, frame)).length} road users`);
+      return `${slots.length > 1 ? `${"AB"[k]}: ` : ""}${parts.join(", ")}`;
+    });
+    return `${signed(time - zero())} s. ${words.join("; ")}`;
+  }
+
+  function moveAll() {
+    const { time } = clock;
+    if (axis) axis.move(time);
+    for (const chart of charts) chart.move(time);
+    if (mind) mind.move(time);
+  }
+
+  function refresh() {
+    play.textContent = clock.playing ? "❚❚ Pause" : "▶ Play";
+    timeline.setAttribute("aria-valuenow", (clock.time - zero()).toFixed(1));
+    if (clock.playing) return;
+    const text = sentence();
+    timeline.setAttribute("aria-valuetext", text);
+    if (said && text !== said) live.textContent = text;
+    said = text;
+  }
+  for (const name of ["frame", "ended"]) events.addEventListener(name, refresh);
+
+  function fillLead() {
+    const found = worst(), owner = slots.find((slot) => slot.data.encounter === found);
+    if (!found) { lead.textContent = ""; lead.hidden = true; return; }
+    lead.hidden = false;
+    const { data } = owner, contact = data.events.find((event) => event.kind === "contact" && Math.abs(event.time - found.time) < 0.15);
+    const whom = found.partner ? ` of ego and ${nameOf(data, found.partner)}` : "";
+    lead.textContent = `Zero of the clock: ${contact ? contact.label : found.kind + whom}, ${found.time.toFixed(1)} s after the recording begins${slots.length > 1 && owner.data.name ? ` (${owner.data.name})` : ""}.`;
+  }
+
+  function fillLegend() {
+    const toggles = { human: "H", predictions: "P", plan: "N" };
+    legend.replaceChildren(...legendOf(datas()).map(([name, picture, toggle]) => {
+      const item = make("li"), content = toggle ? button("", { "aria-pressed": String(slots[0].stage.view[toggle]), title: `Show or hide (${toggles[toggle]})` }) : item;
+      content.append(picture, make("span", {}, name));
+      if (toggle) {
+        content.addEventListener("click", () => flip(toggle));
+        content.dataset.toggle = toggle;
+        item.append(content);
+      }
+      return item;
+    }));
+  }
+
+  function flip(name) {
+    const on = !slots[0].stage.view[name];
+    for (const slot of slots) slot.stage.view[name] = on;
+    const pressed = legend.querySelector(`[data-toggle="${name}"]`);
+    if (pressed) pressed.setAttribute("aria-pressed", String(on));
+    if (name === "human") for (const chart of charts) chart.again();
+    drawAll();
+    moveAll();
+  }
+
+  function describe(data) {
+    const counts = data.agents.length, met = data.partner ? ` meets ${nameOf(data, data.partner.id)}` : "";
+    const end = data.verdict ? `; ${data.verdict.text}` : "";
+    return `Top view of ${counts} road users${data.byId.has(data.ego) ? `; the ego${data.name ? ` (${data.name})` : ""}${met}` : ""}${end}`;
+  }
+
+  /** The stage of one drive: name or choice, verdict, canvas. */
+  function makeSlot(k, data) {
+    const box = make("section", { class: "gw-stage", "aria-label": slotName(k, data) }), top = make("div", { class: "gw-top" });
+    const canvas = make("canvas", { role: "img", tabindex: "0", "aria-label": describe(data) }), tip = make("div", { class: "gw-tip" });
+    tip.hidden = true;
+    if (drives.length > 1) {
+      if (state.chosen.length > 1) top.append(make("b", { class: "gw-tag", "aria-hidden": "true" }, "AB"[k]));
+      const select = make("select", { "aria-label": `Drive ${"AB"[k]}` });
+      drives.forEach((drive, n) => select.append(make("option", { value: String(n), ...(n === state.chosen[k] && { selected: "" }) }, drive.name || `drive ${n + 1}`)));
+      select.addEventListener("change", () => choose(k, Number(select.value)));
+      top.append(select);
+    } else if (data.name) top.append(make("b", {}, data.name));
+    if (data.verdict) top.append(make("span", { class: data.verdict.bad ? "gw-badge gw-bad" : "gw-badge" }, `${data.verdict.bad ? "✕ " : ""}${data.verdict.text}`));
+    if (drives.length > 1 && k === state.chosen.length - 1) {
+      const pair = button(state.chosen.length > 1 ? "Close B" : "Compare", { class: "gw-compare" });
+      pair.addEventListener("click", () => (state.chosen.length > 1 ? close() : choose(1, drives.findIndex((_, n) => n !== state.chosen[0]))));
+      top.append(pair);
+    }
+    box.append(...(top.children.length ? [top] : []), canvas, tip);
+    duo.append(box);
+    const stage = createStage(canvas, data, options, () => stage && stage.draw(clock.time - data.start));
+    if (slots[0]) for (const name of ["human", "predictions", "plan", "ids", "frame", "zoom", "selected"]) stage.view[name] = slots[0].stage.view[name];
+    const slot = { box, canvas, stage, data, series: null };
+    slots.push(slot);
+    if (!options.fixed) bindPointer(player, canvas, stage, tip);
+  }
+  const slotName = (k, data) => `${state.chosen.length > 1 ? `${"AB"[k]}: ` : ""}${data.name || data.title || "Replay"}`;
+
+  function measure() {
+    for (const slot of slots) {
+      const { data } = slot, subject = data.byId.get(data.ego) || data.byId.get(state.selected);
+      slot.series = subject ? { ...seriesOf(data, subject), of: subject.id, subject: subject.id === data.ego ? "ego" : subject.id } : null;
+    }
+  }
+
+  function fillPlots() {
+    for (const chart of charts) chart.stop();
+    charts = [];
+    plots.replaceChildren();
+    const partners = [...new Set(datas().map((data) => data.partner && data.partner.id).filter(Boolean))];
+    for (const kind of KINDS) {
+      if (!lines(kind.key).length) continue;
+      const card = make("div", { class: "gw-card" }), head = make("h3", {}, kind.key === "gap" && partners.length === 1 ? `Gap to ${nameOf(first, partners[0])}` : kind.title), chart = make("div", { class: "gw-chart" });
+      head.append(make("span", {}, kind.unit));
+      card.append(head, chart);
+      plots.append(card);
+      charts.push(createPlot(chart, kind, { lines: () => lines(kind.key), range, zero, cruise: () => slots[0].series && slots[0].series.cruise }));
+    }
+  }
+
+  function fillMore() {
+    more.replaceChildren();
+    mind = null;
+    if (slots[0].data.minds.size) {
+      const panel = make("section", { class: "gw-mind gw-card" });
+      more.append(panel);
+      mind = createMind(panel, slots[0].data, () => state.selected);
+    }
+    const list = slots.flatMap((slot, k) => slot.data.events.map((event) => ({ ...event, tag: slots.length > 1 ? `${"AB"[k]} ` : "" }))).sort((a, b) => a.time - b.time);
+    if (list.length) {
+      const box = make("details", { class: "gw-events" }), items = make("ol");
+      box.append(make("summary", {}, `${list.length} event${list.length > 1 ? "s" : ""}`), items);
+      for (const event of list) {
+        const item = make("li"), go = button(`${event.tag}${signed(event.time - zero())} s ${eventName(event)}`);
+        go.addEventListener("click", () => reach(event.time));
+        item.append(go, make("span", {}, ` ${event.label}`));
+        items.append(item);
+      }
+      more.append(box);
+    }
+    const keys = make("details", { class: "gw-keys" });
+    keys.append(make("summary", {}, "Keyboard"), make("p", {}, "Space: play or pause. Left, right: one step, with Shift one second. Home, End: start, end. E: event. [ and ]: previous, next event. W: whole drive. F: follow. L: labels. H, P, N: human, predictions, plan. M: next mind. +, −, 0: zoom. Click a road user: its recording, its mind."));
+    more.append(keys);
+  }
+
+  /** Everything anew for the drives that are chosen. */
+  function build() {
+    const time = clock.time, isFirst = !slots.length;
+    const was = slots.map((slot) => slot.stage.view);
+    for (const slot of slots) slot.stage.destroy();
+    slots.length = 0;
+    duo.replaceChildren();
+    duo.classList.toggle("gw-two", state.chosen.length > 1);
+    const chosen = state.chosen.map((n) => drives[n].data), focus = chosen.length > 1 ? worst(chosen) : null;
+    chosen.forEach((data, k) => makeSlot(k, focusedOn(data, focus)));
+    if (was[0]) for (const slot of slots) Object.assign(slot.stage.view, was[0]);
+    measure();
+    clock.range = range();
+    if (axis) axis.stop();
+    axis = createTimeline(timeline, { rows: () => slots.map((slot, k) => ({ tag: slots.length > 1 ? "AB"[k] : "", events: slot.data.events })), range, zero, zeroName: () => (worst() ? "event" : "") });
+    fillLead();
+    fillLegend();
+    fillPlots();
+    fillMore();
+    if (!worst()) whole.hidden = true;
+    else whole.hidden = range()[0] <= bounds()[0] + 1e-9 && range()[1] >= bounds()[1] - 1e-9 && !state.whole;
+    follow.hidden = labels.hidden = false;
+    setLimits();
+    clock.seek(isFirst ? (options.start === undefined ? clock.range[0] : zero() + options.start) : time);
+  }
+
+  function setLimits() {
+    timeline.setAttribute("aria-valuemin", (clock.range[0] - zero()).toFixed(1));
+    timeline.setAttribute("aria-valuemax", (clock.range[1] - zero()).toFixed(1));
+  }
+
+  async function choose(k, n) {
+    const drive = drives[n];
+    try {
+      if (!drive.data) {
+        const loaded = await drive.load();
+        if (!element.isConnected || slots.length === 0) return;
+        drive.data = readReplay(loaded);
+      }
+    } catch (error) {
+      live.textContent = String(error.message || error);
+      return;
+    }
+    state.chosen[k] = n;
+    build();
+  }
+  function close() { state.chosen.length = 1; build(); }
+
+  function setWhole(on) {
+    state.whole = on;
+    whole.setAttribute("aria-pressed", String(on));
+    clock.range = range();
+    setLimits();
+    axis.again();
+    for (const chart of charts) chart.again();
+    clock.seek(clock.time);
+  }
+  /** Go to a time, leaving the clip if it lies outside. */
+  function reach(time) {
+    clock.pause();
+    if (time < clock.range[0] - 1e-9 || time > clock.range[1] + 1e-9) setWhole(true);
+    clock.seek(time);
+  }
+
+  const toggle = () => (clock.playing ? clock.pause() : clock.play());
+  const step = (frames) => { clock.pause(); clock.seek(Math.round((clock.time - first.start) / first.dt + frames) * first.dt + first.start); };
+  const setFollow = () => {
+    const on = slots[0].stage.view.frame !== "ego", fallback = first.ego || state.selected || (first.agents[0] || {}).id;
+    if (on && !first.ego && !state.selected && fallback) player.select(fallback);
+    player.show({ frame: on ? "ego" : "auto", zoom: 1, dx: 0, dy: 0 });
+    follow.setAttribute("aria-pressed", String(on));
   };
-  const showIds = () => {
-    player.show({ ids: !view.ids });
-    labels.setAttribute("aria-pressed", String(view.ids));
-  };
+  const showIds = () => { player.show({ ids: !slots[0].stage.view.ids }); labels.setAttribute("aria-pressed", String(slots[0].stage.view.ids)); };
   const nextMind = () => {
-    const ids = [...data.minds.keys()];
-    if (!ids.length) return;
-    player.show({ ego: ids[(ids.indexOf(view.ego) + 1) % ids.length] });
-    player.events.dispatchEvent(new CustomEvent("select", { detail: { id: view.ego } }));
+    const ids = [...slots[0].data.minds.keys()];
+    if (ids.length) player.select(ids[(ids.indexOf(state.selected) + 1) % ids.length]);
   };
-  const step = (frames) => { player.pause(); player.seek(player.time + frames * data.dt); };
-  const refresh = () => {
-    play.textContent = player.playing ? "Pause" : "Play";
-    scrub.value = String(Math.round(player.time / data.dt));
-    clock.textContent = `${(data.start + player.time).toFixed(1)} s of ${(data.start + data.duration).toFixed(1)} s`;
+  const nextEvent = (way) => {
+    const times = slots.flatMap((slot) => slot.data.events.map((event) => event.time)).sort((a, b) => a - b), now = clock.time;
+    const found = way > 0 ? times.find((t) => t > now + 1e-3) : times.reverse().find((t) => t < now - 1e-3);
+    if (found !== undefined) reach(found);
   };
+
+  const player = {
+    events, clock, slots, drives, state, sentence, select, choose,
+    get data() { return slots[0].data; },
+    get view() { return slots[0].stage.view; },
+    get stage() { return slots[0].stage; },
+    /** Seconds since the start of the replay. */
+    get time() { return clock.time - first.start; },
+    get playing() { return clock.playing; },
+    get speed() { return clock.speed; },
+    set speed(value) { clock.speed = value; },
+    play: () => clock.play(),
+    pause: () => clock.pause(),
+    seek(to) { const time = first.start + to; if (time < clock.range[0] - 1e-9 || time > clock.range[1] + 1e-9) setWhole(true); clock.seek(time); },
+    show(changes) { for (const slot of slots) Object.assign(slot.stage.view, changes); drawAll(); },
+    zoom(factor, px = 0, py = 0) {
+      const { view } = player, zoom = Math.min(20, Math.max(0.1, view.zoom * factor)), ratio = zoom / view.zoom;
+      player.show({ zoom, dx: px - (px - view.dx) * ratio, dy: py - (py - view.dy) * ratio });
+    },
+    pick: (px, py) => slots[0].stage.pick(px, py),
+    destroy() {
+      clock.stop();
+      axis.stop();
+      for (const chart of charts) chart.stop();
+      for (const slot of slots) slot.stage.destroy();
+      slots.splice(1);
+    },
+  };
+  function select(id) {
+    state.selected = id;
+    player.show({ selected: id });
+    if (!slots[0].data.byId.has(slots[0].data.ego)) { measure(); fillPlots(); }
+    moveAll();
+    if (id !== null) {
+      const agent = slots[0].data.byId.get(id);
+      const parts = [nameOf(slots[0].data, id), agent.driver, agent.recorded ? "its recording is dashed" : ""].filter(Boolean);
+      live.textContent = `selected: ${parts.join(", ")}`;
+    }
+    events.dispatchEvent(new CustomEvent("select", { detail: { id } }));
+  }
+
   play.addEventListener("click", toggle);
-  frame.addEventListener("click", follow);
+  back.addEventListener("click", () => step(-1));
+  forth.addEventListener("click", () => step(1));
+  whole.addEventListener("click", () => setWhole(!state.whole));
+  follow.addEventListener("click", setFollow);
   labels.addEventListener("click", showIds);
-  reset.addEventListener("click", () => player.show({ zoom: 1, dx: 0, dy: 0 }));
-  rate.addEventListener("change", () => { player.speed = Number(rate.value); });
-  scrub.addEventListener("input", () => player.seek(Number(scrub.value) * data.dt));
-  player.events.addEventListener("frame", refresh);
-  player.events.addEventListener("ended", refresh);
-  const keys = { " ": toggle, ArrowRight: () => step(1), ArrowLeft: () => step(-1), Home: () => player.seek(0), End: () => player.seek(data.duration), f: follow, l: showIds, m: nextMind };
+  fitAgain.addEventListener("click", () => player.show({ zoom: 1, dx: 0, dy: 0 }));
+  rate.addEventListener("change", () => { clock.speed = Number(rate.value); });
+  let dragging = false;
+  timeline.addEventListener("pointerdown", (event) => { dragging = true; timeline.setPointerCapture(event.pointerId); clock.pause(); clock.seek(axis.timeAt(event.clientX)); });
+  timeline.addEventListener("pointermove", (event) => { if (dragging) clock.seek(axis.timeAt(event.clientX)); });
+  for (const name of ["pointerup", "pointercancel"]) timeline.addEventListener(name, () => { dragging = false; });
+  const keys = {
+    " ": toggle, ArrowRight: (e) => step(e.shiftKey ? Math.round(1 / first.dt) : 1), ArrowLeft: (e) => step(e.shiftKey ? -Math.round(1 / first.dt) : -1),
+    Home: () => clock.seek(clock.range[0]), End: () => clock.seek(clock.range[1]), e: () => reach(zero()), "[": () => nextEvent(-1), "]": () => nextEvent(1),
+    w: () => { if (!whole.hidden) setWhole(!state.whole); }, f: setFollow, l: showIds, m: nextMind, h: () => flip("human"), p: () => flip("predictions"), n: () => flip("plan"),
+    "+": () => player.zoom(1.25), "=": () => player.zoom(1.25), "-": () => player.zoom(0.8), 0: () => player.show({ zoom: 1, dx: 0, dy: 0 }),
+  };
   element.addEventListener("keydown", (event) => {
-    if (event.target !== canvas && event.target !== element) return;
-    const action = keys[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea")) return;
+    if (event.target.matches("button, summary") && (event.key === " " || event.key === "Enter")) return;
+    const action = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!action) return;
     event.preventDefault();
-    action();
+    action(event);
   });
-  if (!options.fixed) bindPointer(player, canvas, stage, tip);
-  refresh();
+  build();
   return player;
 }

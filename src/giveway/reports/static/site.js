@@ -54,25 +54,6 @@ window.giveway = (function () {
 (function () {
   const { make } = window.giveway;
 
-  function initTheme() {
-    const button = document.getElementById("theme");
-    const root = document.documentElement;
-    const system = window.matchMedia("(prefers-color-scheme: dark)");
-    const remembered = () => { try { return localStorage.getItem("giveway-theme"); } catch { return null; } };
-    const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-    const show = () => { button.textContent = isDark() ? "Light" : "Dark"; };
-    if (["dark", "light"].includes(remembered())) root.dataset.theme = remembered();
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      root.dataset.theme = isDark() ? "light" : "dark";
-      try { localStorage.setItem("giveway-theme", root.dataset.theme); } catch { /* not allowed for this file */ }
-      show();
-      document.dispatchEvent(new CustomEvent("giveway-theme"));
-    });
-    system.addEventListener("change", show);
-    show();
-  }
-
   function orderOf(cell) {
     if (cell.dataset.order === undefined) return cell.textContent;
     return cell.dataset.order === "" ? null : Number(cell.dataset.order);
@@ -127,5 +108,4 @@ window.giveway = (function () {
     });
     addFilters(table);
   }
-  initTheme();
 })();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -86,17 +86,20 @@ def create_app(study: Study, *, researcher_token: str, https: bool = False) -> F
 
 
 def _static(app: FastAPI) -> None:
-    player = static_text("player.js")
+    shared = {name: static_text(name) for name in ("tokens.css", "replay.js", "scene.js", "stage.js")}
 
     @app.get("/health")
     def health() -> dict[str, str]:  # pyright: ignore[reportUnusedFunction]
         """Whether the server answers."""
         return {"status": "ok"}
 
-    @app.get("/static/player.js", include_in_schema=False)
-    def player_module() -> Response:  # pyright: ignore[reportUnusedFunction]
-        return Response(player, media_type="text/javascript", headers={"Cache-Control": "private, max-age=3600"})
+    def served(name: str) -> Callable[[], Response]:
+        """Tokens and player are those of the reports."""
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
+        return lambda: Response(shared[name], media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
 
+    for name in shared:
+        app.get(f"/static/{name}", include_in_schema=False)(served(name))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
 

@@ -252,5 +252,5 @@ def playback_clip(number: int) -> dict[str, Any]:
         ids=np.array(["ego", "rated"]),
     )
     scene = Scene(tracks=tracks, provenance=Provenance(dataset="", recording=""))
-    document = replay_document(scene, ego="ego", roles={"ego": "ego", "rated": "rated"}, labels={"rated": f"{number}"})
+    document = replay_document(scene, ego="ego", roles={"ego": "ego", "rated": "prio"}, labels={"rated": f"{number}"})
     return {**document, "view": {"span": 50, "up": "north"}}

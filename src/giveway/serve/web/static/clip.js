@@ -1,5 +1,5 @@
 // One clip on the page: a canvas drawing or a video, played in full before it can be judged.
-import { createPlayer } from "./player.js";
+import { createPlayer } from "./stage.js";
 
 const byId = (id) => document.getElementById(id);
 
