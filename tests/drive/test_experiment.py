@@ -12,6 +12,7 @@ import pytest
 import giveway as gw
 from giveway.cli.main import run as command
 from giveway.core.errors import FileFormatError, StoreError, UsageError
+from giveway.core.log import Grade
 from giveway.drive.experiment import DRIVE, RECORDED
 from giveway.drive.roads import road_of
 from giveway.drive.run import drive_all
@@ -20,6 +21,8 @@ from giveway.experiments import Cell, ProcessExecutor, SerialExecutor, Store, co
 from giveway.experiments.engine import Executor
 from giveway.experiments.index import verify
 from giveway.metrics import metrics_of
+from giveway.metrics.background import contacts_of
+from giveway.metrics.safety import ego_contacts
 from giveway.predictors import make_predictor
 from giveway.predictors.protocol import PredictorInfo
 from giveway.sim.log_files import read_log
@@ -145,7 +148,7 @@ def test_runs_over_other_cases_are_compared_over_the_shared_ones(tmp_path: Path)
     gw.run_drive(out=tmp_path / "R", predictors=["echo"], max_cases=4)
     results = gw.run_drive(out=tmp_path / "R", predictors=["oracle"], max_cases=2)
     same = gw.run_drive(out=tmp_path / "S", predictors=["echo", "oracle"], max_cases=2)
-    assert "2 cases" in results.table().text()
+    assert "2/2" in results.table().text()
     ours, theirs = (r.compare("oracle", "echo", metric="s_jer") for r in (results, same))
     assert ours == theirs
 
@@ -217,3 +220,17 @@ def test_the_key_of_a_drive_changes_with_what_its_log_depends_on_and_with_nothin
         assert not keys(**other) & plain
     versions = cells_of(SPEC, store)[0][0].versions
     assert {metric.info.name for metric in metrics_of("drive")} <= set(versions)
+
+
+def test_the_table_of_contacts_counts_them_by_law_and_by_pair_of_drivers(tmp_path: Path) -> None:
+    results = gw.run_drive(
+        out=tmp_path / "R", predictors=["echo"], planner="constant_speed", max_cases=12, traffic="paper"
+    )
+    laws, pairs = results.table("contacts").blocks
+    rows = {row[1].value: [cell.value for cell in row[2:]] for row in laws.rows}
+    logs = [results.log(case=case.id, predictor="echo") for case in results.cases().cases]
+    grades = [c.grade for log in logs for c in ego_contacts(log)]
+    assert rows["default"] == [grades.count(g) for g in (Grade.A, Grade.B, Grade.C, Grade.D)]
+    assert sum(rows["ad_rss"]) == len(grades) > 0, "the same contacts, judged again"
+    assert sum(int(row[3].value) for row in pairs.rows) == sum(len(contacts_of(log)) for log in logs)
+    assert "ad_rss" in results.table("contacts", predictor="echo").text()

@@ -15,7 +15,7 @@ from giveway.generate.policies import world_name
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.sim.case_files import read_cases
 
-SMALL = ["--set", "hidden=[16,16]", "--set", "batch=32", "--set", "learning_starts=64", "--worlds", "8"]
+SMALL = ["--set", "hidden=[16,16]", "--set", "batch=32", "--set", "learning_starts=64", "--worlds", "8", "--force"]
 
 
 STORE = DATASETS.get("store")
@@ -159,6 +159,13 @@ def test_a_warm_start_is_made_however_it_is_asked_for(capsys, tmp_path):
         )
         policies.append(load_policy(tmp_path / name).fingerprint)
     assert policies[0] == policies[1] != policies[2]
+
+
+def test_a_reward_that_pays_for_doing_nothing_is_refused_before_it_is_learned_from(capsys, tmp_path):
+    order = ["generate", "train", "--planner", "idm", "--out", tmp_path / "P", "--set", "weights.naturalness=75"]
+    code, _, err = call(capsys, *order)
+    assert code == 2 and not (tmp_path / "P").exists()
+    assert "does not rank success above doing nothing" in err and "--force" in err
 
 
 @pytest.mark.parametrize(("asked", "discount"), [([], 0.9), (["--weight", "discount=0.99"], 0.99)])

@@ -82,7 +82,7 @@ def test_pettingzoo_finds_nothing_to_complain_about():
 
 
 def test_observation_sizes_follow_the_design():
-    assert make_worlds(cars=3).observation_size == 5 + 8 * 3 + 3
+    assert make_worlds(cars=3).observation_size == 5 + 8 * 3 + 3 + 1
     assert make_worlds(cars=3, observation="artefact").observation_size == 16
 
 
@@ -91,7 +91,7 @@ def test_the_relative_observation_does_not_know_where_on_the_road_it_is():
     scene = one_scene(worlds, lane=[1, 2], s=[130.0, 90.0], speed=[9.0, 12.0])
     there = replace(scene, ego_s=scene.ego_s + 50.0, s=scene.s + 50.0)
     seen = worlds.reset(Scenes.join([scene, there]), seed=0)
-    assert seen[0, :, :-1] == pytest.approx(seen[1, :, :-1], abs=1e-6)
+    assert seen[0, :, :-2] == pytest.approx(seen[1, :, :-2], abs=1e-6), "but for the way to the end"
 
 
 def test_random_steering_stays_within_the_hard_bounds():
@@ -118,7 +118,7 @@ def test_a_car_that_rear_ends_the_ego_pays_and_the_others_do_not():
             break
     assert after.outcome[0] == Outcome.COLLISION and GRADES[after.grade[0]] == Grade.D
     assert worlds.ending(0).violators == ("car1",)
-    assert after.terms[0, 0, 5] == -1.0 and after.terms[0, 1, 5] == 0.0
+    assert after.terms[0, :, 4].tolist() == [-1.0, 0.0] and after.terms[0, :, 0].tolist() == [0.0, 0.0]
 
 
 def test_a_reckless_ego_that_hits_a_slow_car_earns_the_team_the_bonus():
@@ -130,10 +130,10 @@ def test_a_reckless_ego_that_hits_a_slow_car_earns_the_team_the_bonus():
             break
     assert after.outcome[0] == Outcome.COLLISION and after.avoidable[0]
     assert GRADES[after.grade[0]] == Grade.A and worlds.ending(0).violators == ("ego",)
-    assert after.terms[0, 0, 5] == 1.0 and after.rewards[0, 0] > 9.0
+    assert after.terms[0, 0, 0] > 0.85 and after.rewards[0, 0] > 8.5
 
 
-def test_a_hopeless_crash_with_a_standing_car_is_the_egos_fault_and_earns_nothing():
+def test_a_hopeless_crash_with_a_standing_car_is_the_egos_fault_and_earns_the_grade():
     """The driver of UN R157 looks 2 s ahead: too late for a car that has come to stand before 12 m/s."""
     worlds = make_worlds(cars=1, ego="constant_speed", actions="lateral")
     worlds.reset(one_scene(worlds, lane=[1], s=[145.0], speed=[10.0]), seed=0)
@@ -143,7 +143,7 @@ def test_a_hopeless_crash_with_a_standing_car_is_the_egos_fault_and_earns_nothin
             break
     ending = worlds.ending(0)
     assert (ending.grade, ending.avoidable, ending.avoidable_plus) == (Grade.A, False, True)
-    assert after.terms[0, 0, 5] == 0.0
+    assert after.terms[0, 0, 0] == pytest.approx(0.9), "a near miss had paid 0.1 before"
 
 
 def test_cars_that_touch_each_other_pay_if_they_violate():
@@ -154,12 +154,19 @@ def test_cars_that_touch_each_other_pay_if_they_violate():
         if after.done[0]:
             break
     assert after.outcome[0] == Outcome.TRAFFIC_COLLISION and worlds.ending(0).violators == ("car2",)
-    assert after.terms[0, :, 5].tolist() == [0.0, -1.0] and after.terms[0, :, 4].tolist() == [-1.0, -1.0]
+    assert after.terms[0, :, 4].tolist() == [0.0, -1.0] and after.rewards[0, 1] < after.rewards[0, 0] - 2.9
 
 
-def test_a_cut_in_that_a_careful_driver_copes_with_earns_and_a_hopeless_one_costs():
+@pytest.mark.parametrize(
+    ("reward", "columns", "expected"),
+    [
+        ("graded", (0, 4), {Grade.C: {(0.3, 0.0), (0.4, 0.0)}, Grade.D: {(0.0, -1.0)}}),
+        ("v1", (5, 5), {Grade.C: {(1.0, 1.0)}, Grade.D: {(-1.0, -1.0)}}),
+    ],
+)
+def test_a_cut_in_that_a_careful_driver_copes_with_earns_and_a_hopeless_one_costs(reward, columns, expected):
     """Grade C counts although the other car alone violates; grade D does not."""
-    worlds = make_worlds(n_worlds=120, actions="lateral")
+    worlds = make_worlds(n_worlds=120, actions="lateral", reward=reward)
     scenes, _ = worlds.space.sample(120, seed=1)
     driver = CutInDriver()
     driver.begin(worlds, scenes, [0] * 120, np.zeros((120, 3, 0)))
@@ -169,8 +176,10 @@ def test_a_cut_in_that_a_careful_driver_copes_with_earns_and_a_hopeless_one_cost
         seen = after.observations
         for w in np.flatnonzero((after.outcome == Outcome.COLLISION) & after.active.any(axis=1)).tolist():
             other = worlds.ids.index(worlds.ending(w).other) - 1
-            paid.setdefault(GRADES[after.grade[w]], set()).add(float(after.terms[w, other, 5]))
-    assert paid == {Grade.C: {1.0}, Grade.D: {-1.0}}
+            terms = tuple(round(float(after.terms[w, other, c]), 9) for c in columns)
+            paid.setdefault(GRADES[after.grade[w]], set()).add(terms)
+    assert set(paid) == set(expected)
+    assert all(paid[grade] <= expected[grade] for grade in expected), paid
 
 
 def test_verdicts_are_those_of_the_law_over_the_whole_episode():
@@ -193,7 +202,7 @@ def test_leaving_the_road_ends_only_that_cars_episode():
         if after.terminated[0, 0]:
             break
     assert after.terminated[0].tolist() == [True, False]
-    assert after.terms[0, 0, 5] == -1.0 and after.outcome[0] == Outcome.RUNNING
+    assert after.terms[0, 0, 4] == -1.0 and after.outcome[0] == Outcome.RUNNING
     later = worlds.step(np.zeros((1, 2, 2)))
     assert later.active[0].tolist() == [False, True] and later.rewards[0, 0] == 0.0
 

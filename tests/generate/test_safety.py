@@ -1,4 +1,4 @@
-"""Unsafe gaps, ways out, naturalness."""
+"""Unsafe gaps and ways out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from giveway.core.errors import FileFormatError
-from giveway.generate.objective.natural import naturalness
 from giveway.generate.objective.safety import escape_ratio, look_ahead, update_culpable
-from giveway.generate.prior import fit_prior, load_prior, save_prior
 from giveway.roads.library.straight import LANE_WIDTH_M, straight_road
 from giveway.roads.tables import road_tables
-from giveway.testing import worlds
 
 LANE = LANE_WIDTH_M
 SIZE = np.tile([4.5, 1.8], (5, 1))
@@ -90,23 +86,3 @@ def test_looking_ahead_finds_the_nearest_car_in_line():
     assert who == 1 and gap == pytest.approx(25.5)
     assert ttc == pytest.approx(25.5 / 5) and headway == pytest.approx(2.55)
     assert look_ahead(state, np.ones(4, dtype=bool), SIZE[:4], 3)[0] == math.inf
-
-
-def test_calm_driving_is_more_natural_than_wild_driving():
-    prior = load_prior()
-    calm = naturalness(prior, 0.0, 0.0, 0.0, -2.0, 2.0)
-    wild = naturalness(prior, -6.0, 10.0, 0.8, 8.0, 0.2)
-    assert calm == 0.0 and wild == -5.0
-
-
-def test_a_prior_survives_its_file_and_nonsense_is_refused(tmp_path):
-    scene = worlds.straight(num_cars=8, duration_s=20.0)
-    fitted = fit_prior([scene, scene])
-    save_prior(fitted, tmp_path / "prior.json")
-    loaded = load_prior(tmp_path / "prior.json")
-    assert loaded.median == pytest.approx(fitted["median"])
-    density = np.exp(loaded.log_density) * loaded.width[:, None]
-    assert density.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-3)
-    (tmp_path / "bad.json").write_text('{"format": "else"}')
-    with pytest.raises(FileFormatError, match="not a naturalness prior"):
-        load_prior(tmp_path / "bad.json")

@@ -52,7 +52,7 @@ def test_a_training_is_rounds_with_policies_and_a_record_of_its_start(whole: Pat
     assert results.runs[0]["experiment"] == "training"
     assert results.runs[0]["spec"]["learning"]["hidden"] == [8, 8]
     assert "400" in results.table("rounds").text()
-    assert len(results.figure("learning").axes) == 4
+    assert len(results.figure("learning").axes) == 6
     assert "Multi-Agent Actor-Critic" in gw.cite(whole)
     assert not list((whole / "scratch").iterdir()), "what a finished training needed to go on is deleted"
     rounds = stored_rounds(Store(whole))

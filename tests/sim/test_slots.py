@@ -59,18 +59,19 @@ def test_a_world_does_not_notice_that_another_one_begins_again(tick):
 
 def test_two_worlds_of_one_case_remember_apart():
     library = Simulation([CHOICES[0]], choices=CHOICES).traffic
-    assert library.areas.other.size > 0
+    assert library.areas.row.size > 0
     traffic = copied_traffic_worlds(Simulation(list(CHOICES)).traffic, [0, 0])
     rows = [slice(int(first[0]), int(first[-1])) for first in traffic.areas.first]
     assert rows[0].stop <= rows[1].start and rows[0].stop > 0
-    np.testing.assert_array_equal(traffic.areas.span[rows[0]], traffic.areas.span[rows[1]])
-    mirror = traffic.areas.mirror[rows[1]]
+    np.testing.assert_array_equal(traffic.areas.row["own_in"][rows[0]], traffic.areas.row["own_in"][rows[1]])
+    mirror = traffic.areas.row["mirror"][rows[1]]
     assert (mirror[mirror >= 0] >= rows[1].start).all() and (mirror >= 0).any()
     for values in traffic.waiting:
-        values[:] = 7
+        for name in values.dtype.names:
+            values[name] = 7
     load_traffic(traffic, Simulation(list(CHOICES)).traffic, 1, 1)
-    assert (traffic.waiting.stopped[rows[0]] == 7.0).all() and (traffic.waiting.waited[0] == 7.0).all()
-    assert (traffic.waiting.waited[1] == 0.0).all() and (traffic.waiting.leader[1] == -1).all()
+    assert (traffic.waiting.claim["stopped"][rows[0]] == 7.0).all() and (traffic.waiting.car["waited"][0] == 7.0).all()
+    assert (traffic.waiting.car["waited"][1] == 0.0).all() and (traffic.waiting.car["leader"][1] == -1).all()
 
 
 def test_worlds_without_choices_do_not_begin_again():

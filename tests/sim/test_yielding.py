@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import Car, Case, Role
 from giveway.roads.library import make_road
 from giveway.roads.priority import rules_of
 from giveway.roads.queries import prepare
+from giveway.sim.bicycle import SPEED
+from giveway.sim.contacts import find_contacts
+from giveway.sim.prepare import PreparedCase, with_drivers
+from giveway.sim.prepare import prepare as prepare_case
+from giveway.sim.recording import driven_tracks
+from giveway.sim.simulation import Simulation
+from giveway.sim.state import LANE_S, DriverCode
+from giveway.testing.drive_scenes import HASH, DrivenCar, scene_of
 from giveway.testing.roads import crossing_road, roundabout_road
 from support.looping_traffic import Loop, drive_in_loops
 
+REPLAY = DriverCode.REPLAY
 ROADS = ("four_way", "roundabout", "merge")
 
 
@@ -139,3 +149,56 @@ def test_an_all_way_stop_is_left_in_the_order_of_arrival() -> None:
         assert np.nanmin(loop.trace[:120, :, 1], axis=0).max() < 0.3
         assert 0 < passing_tick(loop, early) < passing_tick(loop, late)
         assert loop.contacts == set()
+
+
+def flowing(road: str, seed: int, number: int, seconds: float) -> PreparedCase:
+    """Twenty cars that enter a road one after the other, and an ego far away from them."""
+    ways, rng = make_road(road).ways, np.random.default_rng([seed, number])
+    cars = [
+        DrivenCar(
+            id=str(k),
+            points=[(float(x), float(y)) for x, y in ways[int(rng.integers(len(ways)))]],
+            speed_mps=float(rng.uniform(6.0, 9.0)),
+            enters_s=float(np.round(rng.uniform(1.0, 0.3 * seconds), 1)),
+        )
+        for k in range(20)
+    ]
+    ego = DrivenCar(id="ego", points=((5000.0, 5000.0), (5400.0, 5000.0)), speed_mps=4.0)
+    case = Case(
+        id=f"{road}-{seed}-{number}",
+        dataset="testing",
+        recording="crossing",
+        site=road,
+        tracks_sha256=HASH,
+        start_s=1.0,
+        end_s=seconds,
+        cars=(Car(id="ego", role=Role.EGO), *(Car(id=car.id, role=Role.IDM) for car in cars)),
+    )
+    return with_drivers(prepare_case(case, scene_of([*cars, ego], duration_s=seconds + 6.0), reacts=True), REPLAY)
+
+
+def check_flow(road: str, seed: int, worlds: int, seconds: float) -> None:
+    simulation = Simulation([flowing(road, seed, number, seconds) for number in range(worlds)])
+    still = np.zeros(worlds)
+    while not simulation.done:
+        simulation.step()
+        here, speed = simulation.state.present[:, :20], simulation.state.car[:, :20, SPEED]
+        stuck = here.any(axis=1) & ~(here & (speed >= 0.3)).any(axis=1)
+        still = np.where(stuck, still + 0.1, 0.0)
+        assert still.max() <= 5.0
+        assert simulation.traffic.waiting.car["locked"].max() <= 5.0
+    for c in range(worlds):
+        assert [e for e in find_contacts(driven_tracks(simulation, c), ego="ego") if not e.at_spawn] == []
+    assert (simulation.state.lane[:, :20, LANE_S] > 60.0).mean() >= 0.9, "most have got somewhere"
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_twenty_cars_of_the_simulator_flow_without_contact_or_deadlock(road: str) -> None:
+    check_flow(road, seed=0, worlds=1, seconds=50.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("road", ROADS)
+def test_ten_minutes_of_the_simulator_have_no_contact_and_no_lasting_deadlock(road: str, seed: int) -> None:
+    check_flow(road, seed, worlds=10, seconds=60.0)

@@ -97,20 +97,20 @@ def drive_in_loops(
     for tick in range(ticks):
         if once_from is None:
             _appear(areas, own, present, s, v, tables, paths, rng)
-        own.s[0] = np.where(present, s, np.nan)
+        own.car["s"][0] = np.where(present, s, np.nan)
         for i in range(n):
             row = tables[i][min(int(s[i] / paths[i].step_m), len(tables[i]) - 1)]
             now[i] = (*_at(tables[i], s[i] / paths[i].step_m), v[i], row[2], row[3])
         trace[tick, present] = np.stack([s, v], axis=1)[present]
         note_waiting(areas, own, 0, present, now, size, tick)
-        longest_lock = max(longest_lock, float(own.locked.max()))
-        longest_wait = max(longest_wait, float(own.waited.max()))
+        longest_lock = max(longest_lock, float(own.car["locked"].max()))
+        longest_wait = max(longest_wait, float(own.car["waited"].max()))
         accel = np.zeros(n)
         for i in np.flatnonzero(present & ~feet).tolist():
             gap, lead, who = lead_car(
                 tables[i], coarse[i], paths[i].step_m, i, s[i], now, present, size, LOOK_AHEAD_M, SIDE_MARGIN_M
             )
-            own.leader[0, i] = who if who >= 0 and gap < BEHIND_M and now[who, 2] < 0.3 and v[i] < 0.3 else -1
+            own.car["leader"][0, i] = who if who >= 0 and gap < BEHIND_M and now[who, 2] < 0.3 and v[i] < 0.3 else -1
             wanted = min(desired[i], tables[i][min(int(s[i] / paths[i].step_m), len(tables[i]) - 1), PATH_SPEED])
             follow = idm_acceleration(v[i], wanted, gap, lead, CLEAN)
             accel[i] = min(follow, yield_accel(areas, own, 0, i, present, now, size, obeys, wanted, gap, lead, CLEAN))
@@ -126,7 +126,7 @@ def drive_in_loops(
         longest_still = max(longest_still, still)
         if tick % 2 == 0:
             contacts |= {(a, b, tick // 10) for a, b in _touching(present, now, size)}
-    freed = int(own.num_freed.sum())
+    freed = int(own.car["num_freed"].sum())
     return Loop(
         passed=passed,
         contacts=contacts,
@@ -164,8 +164,7 @@ def _appear(
         if min(places, default=np.inf) > 20.0 and rng.random() < 0.1:
             present[i], s[i], v[i] = True, 0.5 * LENGTH_M, ENTRY_SPEED_MPS
             rows = slice(int(areas.first[0, i]), int(areas.first[0, i + 1]))
-            own.granted[rows] = own.freed[rows] = own.holds[rows] = False
-            own.stopped[rows] = -1
+            own.claim[rows] = np.array((-1.0, False, False, False), dtype=own.claim.dtype)
 
 
 def _touching(present: BoolArray, now: FloatArray, size: FloatArray) -> list[tuple[int, int]]:

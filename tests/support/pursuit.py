@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.seeds import stream
-from giveway.generate.protocol import TERMS, Outcome, Scenes, Transition
+from giveway.generate.protocol import Outcome, Scenes, Transition
 
 TICK_S = 0.1
 CAPTURE_M = 0.2
@@ -41,6 +41,10 @@ class PursuitWorlds:
         self.runaway = np.zeros((n_worlds, 2))
         self.age: IntArray = np.zeros(n_worlds, dtype=np.int64)
         self.n_actions: int | None = None
+
+    @property
+    def term_weights(self):
+        return {}
 
     def reset(self, scenes: Scenes | None = None, *, seed: int, worlds: BoolArray | None = None) -> Float32Array:
         """New places for the masked worlds, or for all of them."""
@@ -76,7 +80,7 @@ class PursuitWorlds:
             outcome=outcome.astype(np.int64),
             grade=np.zeros(self.n_worlds, dtype=np.int64),
             avoidable=np.zeros(self.n_worlds, dtype=np.bool_),
-            terms=np.zeros((*shape, len(TERMS))),
+            terms=np.zeros((*shape, 6)),
             escape_ratio=np.ones(self.n_worlds),
             active=np.ones(shape, dtype=np.bool_),
         )

@@ -24,6 +24,7 @@ app = group("Synthesize, verify, show and convert recordings.")
 Folder = Annotated[Path, "Folder that holds the recordings."]
 Implausible = Annotated[bool, "Take recordings whose columns contradict one another, and say so in notes."]
 ALL = "all"
+MAX_NOTES = 8
 
 
 @command(app)
@@ -159,6 +160,47 @@ def convert(
     empty = f"{counts['empty']} without scenes, " if counts["empty"] else ""
     text = f"{counts['written']} written, {counts['skipped']} there already, {empty}{counts['failed']} failed; {out}"
     return Done(result={"store": out, **counts}, text=text, failures=failures)
+
+
+@command(app)
+def lanes(
+    call: Call,
+    folder: Folder,
+    *,
+    dataset: str,
+    out: Annotated[Path, "Map to write (.osm)."],
+    site: Annotated[str | None, "Location whose lanes are wanted, if there are several."] = None,
+    width: Annotated[float, Opt("Width of every lane [m].", min=2.0, max=6.0)] = 3.5,
+    max_recordings: int | None = None,
+    force: bool = False,
+) -> Done:
+    """Draw a lanelet2 map from tracks, for sites without one."""
+    from giveway.core.files import write_text
+    from giveway.data import DATASETS
+    from giveway.data.reading import Scenes
+    from giveway.roads.by_driving import lanes_by_driving
+    from giveway.roads.writer import lanelet2_text
+
+    if out.suffix != ".osm":
+        raise UsageError("a lanelet2 map is an .osm file", where="--out", found=out)
+    if out.exists() and not force:
+        raise UsageError("the file exists", where="--out", found=out, hint="--force replaces it")
+    adapter = DATASETS.get(dataset)
+    found = [r for r in adapter.recordings(folder) if site is None or r.location == site][:max_recordings]
+    locations = sorted({recording.location for recording in found})
+    if len(locations) != 1:
+        names = ", ".join(sorted({r.location for r in adapter.recordings(folder)}))
+        raise UsageError("a map is of one location", where="--site", found=f"{site or 'all'}; there are: {names}")
+    with call.counting("lanes") as progress:
+        scenes = Scenes(adapter, found, progress)
+        made = lanes_by_driving((scene.tracks for scene in scenes), width_m=width)
+    write_text(out, lanelet2_text(made.sketch)[0])
+    rows = [(name, count) for name, count in made.num_tracks.items()]
+    notes = [*made.notes, *scenes.notes]
+    more = [f"... and {len(notes) - MAX_NOTES} more (--json)"] if len(notes) > MAX_NOTES else []
+    use = f"{out}: use it as [map] file of a dataset.toml, or with generate --road"
+    result = {"file": out, "ways": made.num_tracks, "notes": notes}
+    return Done(result=result, text=listing("Ways", ("way", "tracks"), rows, notes=[*notes[:MAX_NOTES], *more, use]))
 
 
 def _counts(recordings: Sequence[Any]) -> dict[str, Any]:

@@ -40,9 +40,13 @@ def prior(
     call.say(f"{len(recordings)} recordings")
     fitted = fit_prior(scene for recording in recordings for scene in adapter.scenes(recording))
     save_prior(fitted, out)
+    if any(origin != "recorded" for origin in fitted["origin"]):
+        call.warn("these recordings are synthetic: the prior tells how our traffic model drives, not how people do")
+    if fitted["pooled"]:
+        call.warn(f"too few recorded steps of their own, pooled with others: {'; '.join(fitted['pooled'])}")
     return Done(
-        result={"prior": out, "steps": fitted["steps"], "median": fitted["median"]},
-        text=f"{out}: {fitted['steps']} steps, median log-density {fitted['median']:.3f}",
+        result={name: fitted[name] for name in ("steps", "pooled", "origin", "mean_raw")} | {"prior": out},
+        text=f"{out}: {sum(fitted['steps'].values())} steps, mean cost of recorded traffic {fitted['mean_raw']:.4f}",
     )
 
 
@@ -57,27 +61,29 @@ def train(
     cars: int | None = None,
     traffic: Annotated[int | None, "Bystanders, 0 to 12."] = None,
     env_steps: int | None = None,
-    algorithm: Annotated[str | None, "maddpg or matd3."] = None,
-    reward: Annotated[str | None, "full, or legacy for the published one."] = None,
+    algorithm: Annotated[str | None, "maddpg, matd3 or mappo."] = None,
+    reward: Annotated[str | None, "graded, v1 (of release 0.1), or legacy (published)."] = None,
     actions: Annotated[str | None, "lateral (pedal, lateral speed) or steering."] = None,
     observation: Annotated[str | None, "relative, or artefact for the published one."] = None,
     ticks: int | None = None,
     worlds: int | None = None,
     round_steps: Annotated[int | None, Opt("Environment steps between checkpoints.", min=100)] = None,
     warm_steps: Annotated[int | None, Opt("Steps first driven by a scripted car that actors clone.", min=0)] = None,
-    prior: Annotated[Path | None, "File of 'giveway generate prior'; the shipped one without it."] = None,
+    prior: Annotated[Path | None, "How people drive, from 'giveway generate prior'; bounds of comfort without."] = None,
     seed: int | None = None,
     max_rounds: Annotated[int | None, Opt("Stop after N rounds now.", min=1)] = None,
+    force: Annotated[bool, "Train although the reward does not rank success above doing nothing."] = False,
     settings: Sequence[str] = (),
 ) -> Done:
     """Train cars against a planner; run again to resume."""
     from giveway.experiments.specs import validated
     from giveway.generate.learning.config import LearningConfig
-    from giveway.generate.objective.weights import RewardWeights
+    from giveway.generate.objective.weights import RewardWeights, V1Weights
+    from giveway.generate.prior import is_synthetic
     from giveway.generate.spec import TrainingSpec
     from giveway.generate.train import train as run_training
 
-    parts = {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields}
+    parts = {"learning": LearningConfig.model_fields, "weights": (*RewardWeights._fields, *V1Weights._fields)}
     values = merged(
         spec,
         given(
@@ -100,8 +106,17 @@ def train(
         settings_from(settings, TrainingSpec.model_fields, parts),
     )
     chosen = validated(TrainingSpec, values, where="giveway generate train")
+    if chosen.reward == "graded" and chosen.prior is None:
+        call.warn("no prior of recorded driving: bounds of comfort say what is natural (giveway generate prior)")
+    elif chosen.prior is not None and is_synthetic(chosen.prior):
+        call.warn("the prior was fitted to synthetic recordings: it tells how our traffic model drives")
     made = run_training(
-        chosen, out, max_rounds=max_rounds, max_hours=call.values["max_hours"], progress=call.progress()
+        chosen,
+        out,
+        max_rounds=max_rounds,
+        max_hours=call.values["max_hours"],
+        progress=call.progress(),
+        force=force,
     )
     best = made.best.report
     found = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in best.evaluation.items())
@@ -113,6 +128,7 @@ def train(
             "best_round": best.round,
             "evaluation": dict(best.evaluation),
             "history": [one.report for one in made.rounds],
+            "objective": {one.name: one.mean for one in made.objective.earned} if made.objective else None,
         },
         stopped=made.stopped,
         text=[

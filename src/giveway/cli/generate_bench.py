@@ -94,9 +94,11 @@ def _order(folder: Path, order: Mapping[str, Any], settings: Sequence[str]) -> M
     """How to train; whatever is wrong with it is said before the first training."""
     from giveway.generate.evaluation.trainings import MethodTrainings
     from giveway.generate.learning.config import LearningConfig
-    from giveway.generate.objective.weights import RewardWeights
+    from giveway.generate.objective.weights import RewardWeights, V1Weights
 
-    parts = settings_from(settings, (), {"learning": LearningConfig.model_fields, "weights": RewardWeights._fields})
+    parts = settings_from(
+        settings, (), {"learning": LearningConfig.model_fields, "weights": (*RewardWeights._fields, *V1Weights._fields)}
+    )
     return MethodTrainings(
         folder=folder,
         **order,

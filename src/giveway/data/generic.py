@@ -19,8 +19,9 @@ from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import MAX_SPEED_MPS, check_constant, check_motion, check_sizes
+from giveway.data.declared import conflicts_file, declared
 from giveway.data.findings import Findings, relative_name
-from giveway.data.fingerprints import sha256_of_bytes
+from giveway.data.fingerprints import sha256_of_bytes, sha256_of_file
 from giveway.data.generic_mapping import MAPPING_FILE, Columns, FilePart, Mapping, read_mapping
 from giveway.data.headings import heading_from_velocity
 from giveway.data.layout import entries, first_line, no_recordings
@@ -107,7 +108,7 @@ class Generic:
                 found="nothing for files." + " and ".join(f"{part.match!r}" for part in mapping.parts()),
                 hint=f"change it in {MAPPING_FILE}",
             )
-        own = {} if self.mapping is not None else {"mapping": path}
+        own = {**({} if self.mapping is not None else {"mapping": path}), **conflicts_file(root)}
         recordings: list[Recording] = []
         for groups, files in found:
             location = groups.get("location") or mapping.location
@@ -142,8 +143,13 @@ class Generic:
         tracks, notes = _complete(tracks, [(len(part.kind), file) for part, _, file in read], mapping)
         notes += tuple(f"read without {match}: {LACKING}" for match in _lacking(recording, mapping))
         extras: dict[str, Any] = {} if mapping.georeference is None else {"epsg": mapping.georeference.epsg}
-        if mapping.conflict:
-            extras["conflicts"] = [conflict.model_dump(mode="json") for conflict in mapping.conflict]
+        conflicts = [conflict.model_dump(mode="json") for conflict in mapping.conflict]
+        if "conflicts" in recording.files:
+            path = recording.files["conflicts"]
+            conflicts += declared(path)
+            hashes[relative_name(path, recording.root)] = sha256_of_file(path)
+        if conflicts:
+            extras["conflicts"] = conflicts
         yield Scene(
             tracks=tracks,
             road=road,

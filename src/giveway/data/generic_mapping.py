@@ -189,11 +189,19 @@ class MapFile(_Section):
 
     Attributes:
         file: below the root; ``{location}`` and the groups of ``scene.name`` are filled in, and ``*`` matches one file.
-        format: by the suffix if left out.
+            Lanelet2 (``.osm``) or OpenDRIVE (``.xodr``), by the suffix.
     """
 
     file: Name
     format: Literal["lanelet2", "opendrive"] | None = None
+
+    @model_validator(mode="after")
+    def _suffix(self) -> MapFile:
+        if not self.file.endswith((".osm", ".osm_xy", ".xodr")):
+            raise ValueError("a map is an .osm (lanelet2) or an .xodr (OpenDRIVE) file")
+        if self.format is not None and (self.format == "opendrive") != self.file.endswith(".xodr"):
+            raise ValueError(f"the suffix of {self.file!r} is not that of {self.format}")
+        return self
 
 
 class DeclaredConflict(_Section):

@@ -21,7 +21,9 @@ from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind
 from giveway.data.assemble import StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import check_motion, check_sizes
+from giveway.data.declared import declared
 from giveway.data.findings import Findings, relative_name
+from giveway.data.fingerprints import sha256_of_file
 from giveway.data.levelx_files import RECORDING_META, TRACKS, TRACKS_META, names_of, recordings_of
 from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
@@ -132,13 +134,24 @@ class LevelXDataset:
             road, digest = read_road(path, frame="file", projection=_projection(meta))
             check_place(road, [rows], path, findings, field=MAP_FIELD)
             hashes[relative_name(path, recording.root)] = digest
+        extras: dict[str, Any] = {}
+        if "conflicts" in recording.files:
+            path = recording.files["conflicts"]
+            extras["conflicts"] = declared(path)
+            hashes[relative_name(path, recording.root)] = sha256_of_file(path)
         kept = {name: _first_entries(tracks, column) for column, name in (self.kept or {}).items()}
         yield Scene(
             tracks=tracks_from_rows([rows], frame_rate_hz=rate),
             road=road,
             location=str(meta.ints("locationId")[0]),
             provenance=provenance_of(recording, hashes, notes=findings.notes),
-            attributes={"frame_rate_hz": rate, "first_frame": int(rows.frame.min()), **_attributes(meta), **kept},
+            attributes={
+                "frame_rate_hz": rate,
+                "first_frame": int(rows.frame.min()),
+                **_attributes(meta),
+                **kept,
+                **extras,
+            },
         )
 
     def verify(self, root: Path, *, progress: Progress | None = None, accept_implausible: bool = False) -> Verification:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from giveway.data.checks import COORDINATE_LIMIT_M, MAX_SPEED_MPS
+from giveway.data.declared import conflicts_file
 from giveway.data.layout import files, first_line, no_recordings
 from giveway.data.protocol import DatasetInfo, Recording
 from giveway.data.tables import Column, TableFormat, header_of
@@ -184,7 +185,7 @@ def recordings_of(info: DatasetInfo, root: Path, *, foreign: str) -> Sequence[Re
         if location not in maps:
             road = map_of(root, location) if info.has_map and location else None
             maps[location] = {} if road is None else {"map": road}
-        paths = {**paths, **maps[location]}
+        paths = {**paths, **maps[location], **(conflicts_file(root) if info.has_map else {})}
         found.append(Recording(dataset=info.name, id=number, root=root, files=paths, location=location))
     if not found:
         raise no_recordings(info, root)

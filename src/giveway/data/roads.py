@@ -18,6 +18,7 @@ from giveway.data.findings import Findings
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.tables import read_bytes
 from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.opendrive import read_opendrive
 from giveway.roads.projection import UtmProjection
 
 Frame = Literal["file", "dataset"]
@@ -99,4 +100,6 @@ def _middle(low: FloatArray, high: FloatArray) -> str:
 
 @lru_cache(maxsize=32)
 def _parse(path: Path, digest: str, frame: Frame, projection: UtmProjection | None) -> LaneMap:
+    if path.suffix == ".xodr":
+        return read_opendrive(path, projection=projection)
     return read_lanelet2(path, frame=frame, projection=projection)

@@ -9,6 +9,7 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.log import DriveLog
+from giveway.drive.contact_tables import contacts_table
 from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
 from giveway.drive.pages import summary_blocks, summary_facts, worst_first
@@ -33,16 +34,21 @@ CELLS = "Cases"
 
 
 class DriveSection(Section):
-    """Tables ``leaderboard``, ``cases`` and ``measures``, figure ``scores``."""
+    """Tables ``leaderboard``, ``cases``, ``measures`` and ``contacts``, figure ``scores``."""
 
     kind = "drive"
     title = "Closed loop"
-    tables = ("leaderboard", "cases", "measures")
+    tables = ("leaderboard", "cases", "measures", "contacts")
     figures = ("scores",)
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
         """Scores of the predictors beside those of the recorded drivers, or the terms of every case."""
-        made = {"leaderboard": leaderboard_of, "cases": cases_table, "measures": measures_table}
+        made = {
+            "leaderboard": leaderboard_of,
+            "cases": cases_table,
+            "measures": measures_table,
+            "contacts": contacts_table,
+        }
         return with_choices(made[checked_name("table", name, self.tables)], choices, results)
 
     def figure(self, results: Results, name: str, **choices: Any) -> Figure:

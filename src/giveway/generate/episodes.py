@@ -120,5 +120,6 @@ def _record(
         infeasible_share=float(facts[Fact.INFEASIBLE_STEPS]) / car_steps,
         off_road_share=float(facts[Fact.OFF_ROAD_STEPS]) / car_steps,
         responsibility_per_100_s=100.0 * float(facts[Fact.CULPABLE_STEPS]) / car_steps,
+        unnaturalness=float(facts[Fact.UNNATURAL]) / car_steps,
         finding=worlds.findings.get(w, ""),
     )

@@ -14,6 +14,10 @@ TRAINED_AGAINST = {"idm": "policy-idm.safetensors"}
 """Shipped policies trained against other planners than the default; docs/generate/train.md has the commands."""
 
 
+OBSERVATIONS = {"relative": 2, "artefact": 1}
+"""Versions of what cars see; the second of ``relative`` ends with the grade reached so far."""
+
+
 def shipped_file(ego: str) -> Path:
     """The policy that comes with the package for a planner; the one for the default planner if it has none.
 
@@ -28,7 +32,8 @@ def shipped_file(ego: str) -> Path:
 
 def world_name(settings: WorldSettings) -> str:
     """What the numbers of observation and action mean; policies drive only in worlds of the same name."""
-    return f"{settings.observation} observation 1, {settings.actions} actions, {settings.traffic} bystanders"
+    version = OBSERVATIONS[settings.observation]
+    return f"{settings.observation} observation {version}, {settings.actions} actions, {settings.traffic} bystanders"
 
 
 def check_world(settings: WorldSettings, policy: Policy | None = None) -> None:

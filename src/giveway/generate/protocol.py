@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
@@ -25,8 +26,12 @@ from giveway.core.tracks import Tracks
 MAX_CARS = 4
 """Most learning cars of a world."""
 
-TERMS = ("potential", "escape", "naturalness", "responsibility", "contact", "terminal")
-"""Columns of :attr:`Transition.terms`; each is unweighted, the reward is their weighted sum."""
+TERMS = {
+    "graded": ("grade", "potential", "naturalness", "responsibility", "penalty"),
+    "v1": ("potential", "escape", "naturalness", "responsibility", "contact", "terminal"),
+    "legacy": (),
+}
+"""Columns of :attr:`Transition.terms` by kind of reward; each is unweighted, the reward is their weighted sum."""
 
 
 class Outcome(IntEnum):
@@ -133,8 +138,7 @@ class Transition:
         grade: (W,) positions in :data:`GRADES`: what the law says about the ending, see
             :mod:`giveway.sim.responsibility`; 0 while running.
         avoidable: (W,) whether a careful driver would have avoided the failure.
-        terms: (W, k, 6) the parts of the full reward, unweighted, in the order of :data:`TERMS`; zeros with the legacy
-            reward.
+        terms: (W, k, 6) the parts of the reward, unweighted, in the order of :data:`TERMS`; zeros beyond.
         escape_ratio: (W,) share of the ego's manoeuvres that are free.
         active: (W, k) car was driving when the step began; transitions of others must not be learned from.
     """
@@ -183,6 +187,11 @@ class VectorWorlds(Protocol):
     @property
     def n_actions(self) -> int | None:
         """Number of discrete actions; None with continuous ones."""
+        ...
+
+    @property
+    def term_weights(self) -> Mapping[str, float]:
+        """Weight of each column of :attr:`Transition.terms`, by name; empty if the reward has no terms."""
         ...
 
     def reset(self, scenes: Scenes | None = None, *, seed: int, worlds: BoolArray | None = None) -> NDArray[np.float32]:
@@ -254,6 +263,7 @@ class EpisodeRecord:
         infeasible_share: share of steps of learning cars outside the hard bounds.
         off_road_share: share of steps of learning cars with a corner off the road.
         responsibility_per_100_s: unsafe seconds caused by learning cars, per 100 s of driving.
+        unnaturalness: c of the graded reward, mean over the steps of learning cars; 0 with other rewards.
         finding: what the planner under test did wrong as a program; empty otherwise.
     """
 
@@ -269,6 +279,7 @@ class EpisodeRecord:
     infeasible_share: float
     off_road_share: float
     responsibility_per_100_s: float
+    unnaturalness: float = 0.0
     finding: str = ""
 
 

@@ -85,8 +85,8 @@ class TrainingSpec(BaseModel):
         cars: learning cars, 1 to 4.
         traffic: bystanders, 0 to 12.
         env_steps: environment steps.
-        algorithm: ``maddpg`` or ``matd3``.
-        reward: ``full``, or ``legacy`` for the published one.
+        algorithm: ``maddpg``, ``matd3`` or ``mappo``.
+        reward: ``graded``, ``v1`` for that of release 0.1, or ``legacy`` for the published one.
         actions: ``lateral`` (pedal, lateral speed) or ``steering``.
         observation: ``relative``, or ``artefact`` for the published one.
         ticks: longest episode, 0.1 s each.
@@ -94,7 +94,7 @@ class TrainingSpec(BaseModel):
         round_steps: environment steps of a round, after which the policy is evaluated and kept.
         learning: settings of learning that differ from their defaults, e.g. ``gamma``.
         weights: weights of the reward that differ from their defaults.
-        prior: file that says how people drive; the shipped one if None.
+        prior: file that says how people drive (``giveway generate prior``); bounds of comfort without one.
         score: measure of the evaluation by which the best policy is picked; the mean return if empty.
         method: name of the training in a comparison; noted in the policy.
         seed: root of all random streams.
@@ -108,7 +108,7 @@ class TrainingSpec(BaseModel):
     traffic: int = 0
     env_steps: int = Field(default=500_000, ge=1, le=1_000_000_000)
     algorithm: str = "maddpg"
-    reward: str = "full"
+    reward: str = "graded"
     actions: str = "lateral"
     observation: str = "relative"
     ticks: int = Field(default=150, ge=10, le=2000)

@@ -7,22 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import polars as pl
+
 from giveway.core.errors import ConfigError, EmptySelectionError, MissingDependencyError, StoreError
-from giveway.core.files import write_atomically
+from giveway.core.files import write_atomically, write_text
 from giveway.core.urls import local_path
 from giveway.experiments import Cell, Executor, Inputs, Progress, SerialExecutor, Store, read_index, run
 from giveway.experiments.specs import validated
 from giveway.experiments.store import STORE_FILE
+from giveway.generate.egos import resolve_ego
+from giveway.generate.invariant import SCENES, ObjectiveCheck, check_objective
 from giveway.generate.learning.curves import curves_figure
 from giveway.generate.learning.policy import Policy, load_policy
-from giveway.generate.learning.rounds import KIND, StoredRound, best_round, stored_rounds
+from giveway.generate.learning.rounds import KIND, RoundReport, StoredRound, best_round, stored_rounds
 from giveway.generate.policies import check_world
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.training import OF_A_ROUND, TRAINING, require_torch, world_of
 from giveway.generate.world_files import files_digest
 from giveway.reports.results import Results
+from giveway.sim.state import DriverCode
 
-CURVES = "curves.png"
+CURVES, ROUNDS = "curves.png", "rounds.csv"
+SCENES_OUTSIDE = 16
+"""Scenes of the check of the reward against planners that are asked one by one, in a process of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +41,8 @@ class TrainingResult:
     resumed_at: environment steps that had been done before; 0 for a new training.
     stopped: whether it was asked to end before its last round.
     missing: rounds that it lacks, because it was stopped or limited.
+    objective: what the reward pays, checked before the first round; None for a training that goes on or was
+        forced, and for other rewards.
     """
 
     policy: Policy
@@ -42,18 +51,20 @@ class TrainingResult:
     resumed_at: int
     stopped: bool
     missing: int
+    objective: ObjectiveCheck | None
 
 
 def train_traffic(
     out: Path | str,
     *,
     planner: str = "lattice",
-    algorithm: Literal["maddpg", "matd3"] = "maddpg",
+    algorithm: Literal["maddpg", "matd3", "mappo"] = "maddpg",
     road: str = "straight",
     cars: int = 3,
     env_steps: int = 500_000,
     max_rounds: int | None = None,
     max_hours: float | None = None,
+    force: bool = False,
     **settings: Any,
 ) -> Results:
     """Train cars that make a planner fail; killed at any moment, the same call goes on.
@@ -67,6 +78,7 @@ def train_traffic(
         env_steps: environment steps to reach.
         max_rounds: stop after this many rounds now.
         max_hours: begin no further round after this time.
+        force: train although the reward does not rank success above doing nothing.
         settings: other fields of :class:`~giveway.generate.spec.TrainingSpec`, e.g.
             ``worlds=16, learning={"gamma": 0.95}``.
 
@@ -76,7 +88,7 @@ def train_traffic(
     """
     given = {"planner": planner, "algorithm": algorithm, "road": road, "cars": cars, "env_steps": env_steps}
     spec = validated(TrainingSpec, {**given, **settings}, where="train_traffic")
-    train(spec, local_path(out, where="out"), max_rounds=max_rounds, max_hours=max_hours)
+    train(spec, local_path(out, where="out"), max_rounds=max_rounds, max_hours=max_hours, force=force)
     return Results.open(out, kind=KIND)
 
 
@@ -88,16 +100,26 @@ def train(
     max_rounds: int | None = None,
     max_hours: float | None = None,
     progress: Progress | None = None,
+    force: bool = False,
 ) -> TrainingResult:
     """Learn the rounds that a folder lacks, in this process unless an engine is given.
 
+    Before the first round the reward is checked on the worlds at hand, see :mod:`giveway.generate.invariant`.
+
     Raises:
         ConfigError: the folder holds a training with other settings.
+        UsageError: the reward does not rank success above doing nothing, and ``force`` is not given.
         StoreError: the folder is something else, another process trains here, or a round failed.
         EmptySelectionError: it was stopped before the end of its first round.
     """
     require_torch()
     _require_same(spec, out)
+    objective = None
+    if spec.reward == "graded" and not force and not (out / STORE_FILE).is_file():
+        world = world_of(spec)
+        outside = resolve_ego(world.ego).driver is DriverCode.EXTERNAL
+        objective = check_objective(world, scenes=SCENES_OUTSIDE if outside else SCENES, seed=spec.seed)
+        objective.require()
     summary = run(
         TRAINING,
         spec,
@@ -124,6 +146,7 @@ def train(
             hint="start the same command again to go on",
         )
     _write_curves(out, rounds)
+    write_text(out / ROUNDS, pl.DataFrame([_row(one.report) for one in rounds], infer_schema_length=None).write_csv())
     before = rounds[: len(rounds) - summary.done]
     return TrainingResult(
         policy=load_policy(out),
@@ -132,6 +155,7 @@ def train(
         resumed_at=before[-1].report.steps if before else 0,
         stopped=summary.stopped and summary.missing > 0,
         missing=summary.missing,
+        objective=objective,
     )
 
 
@@ -177,6 +201,12 @@ def _leaves(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, 
             yield from _leaves(cast("Mapping[str, Any]", value), f"{path}{name}.")
         else:
             yield f"{path}{name}", value
+
+
+def _row(report: RoundReport) -> dict[str, float]:
+    """A line of the table of rounds."""
+    counts = {"round": report.round, "env_steps": report.steps, "updates": report.updates, "episodes": report.episodes}
+    return {**counts, **report.measures}
 
 
 def _write_curves(out: Path, rounds: tuple[StoredRound, ...]) -> None:

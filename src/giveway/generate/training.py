@@ -14,7 +14,7 @@ from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.policy import policy_bytes
 from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
-from giveway.generate.objective.weights import RewardWeights
+from giveway.generate.objective.weights import RewardWeights, V1Weights
 from giveway.generate.policies import check_world, world_name
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
@@ -184,9 +184,10 @@ def world_of(spec: TrainingSpec) -> WorldSettings:
         UnknownNameError: a weight of the reward that does not exist.
         UsageError: actions that cannot be learned or demonstrated.
     """
+    fields = V1Weights._fields if spec.reward == "v1" else RewardWeights._fields
     for name in spec.weights:
-        if name not in RewardWeights._fields:
-            raise UnknownNameError("weight of the reward", name, RewardWeights._fields, where="weights")
+        if name not in fields:
+            raise UnknownNameError("weight of the reward", name, fields, where="weights")
     config = learning_of(spec)
     if spec.actions == "maneuvers":
         raise UsageError(
@@ -210,7 +211,8 @@ def world_of(spec: TrainingSpec) -> WorldSettings:
         traffic=spec.traffic,
         steps=spec.ticks,
         prior=spec.prior,
-        weights=RewardWeights(**{"discount": config.gamma, **spec.weights}),
+        weights=RewardWeights(**{"discount": config.gamma, **({} if spec.reward == "v1" else spec.weights)}),
+        v1=V1Weights(**(spec.weights if spec.reward == "v1" else {})),
         **kind,
     )
 

@@ -16,7 +16,7 @@ from giveway.roads.library import make_road
 from giveway.roads.library.lanelet import road_of_map
 from giveway.roads.road import Road
 
-MAPS = (".osm", ".osm_xy")
+MAPS = (".osm", ".osm_xy", ".xodr")
 
 
 def world_files(world: WorldSettings) -> dict[str, str]:
@@ -51,6 +51,7 @@ def world_of_cell(cell: Cell, machine: Mapping[str, Any]) -> WorldSettings:
     facts, files, default = cell.settings["world"], machine.get("files", {}), WorldSettings()
     values: dict[str, Any] = {**facts, **files}
     values["weights"] = type(default.weights)(**facts["weights"])
+    values["v1"] = type(default.v1)(**facts["v1"])
     values["legacy"] = type(default.legacy)(**facts["legacy"])
     values["prior"] = None if values["prior"] is None else Path(values["prior"])
     world = WorldSettings(**values)

@@ -18,6 +18,7 @@ from giveway.generate.egos import OUTCOMES, episode_facts, resolve_ego
 from giveway.generate.objective.arrays import (
     DT_S,
     ObservationMode,
+    Priors,
     RewardMode,
     Rules,
     empty_judged,
@@ -26,9 +27,9 @@ from giveway.generate.objective.arrays import (
 from giveway.generate.objective.observing import observation_size
 from giveway.generate.objective.verdicts import LOG_COLUMNS, ending_without_contact, road_lines, settle
 from giveway.generate.objective.watching import begin_judging, judge_step, look_before
-from giveway.generate.objective.weights import LegacyWeights, RewardWeights
-from giveway.generate.prior import load_prior
-from giveway.generate.protocol import GRADES, Ending, Outcome, Scenes, Transition, agent_ids
+from giveway.generate.objective.weights import LegacyWeights, RewardWeights, V1Weights
+from giveway.generate.prior import give_way_lines, load_prior, v1_prior
+from giveway.generate.protocol import GRADES, TERMS, Ending, Outcome, Scenes, Transition, agent_ids
 from giveway.generate.scenes import SceneSpace, gathered
 from giveway.planning.idm import IdmParameters
 from giveway.roads.library import make_road
@@ -47,6 +48,7 @@ from giveway.sim.state import (
     Static,
     empty_decisions,
     empty_state,
+    empty_static,
     no_forecast,
 )
 from giveway.sim.step import advance, begin
@@ -75,13 +77,14 @@ class WorldSettings:
         actions: ``steering`` (acceleration and steering rate), ``lateral`` (acceleration and lateral speed, kept on the
             road by a controller) or ``maneuvers`` (discrete).
         observation: ``relative`` or ``artefact``.
-        reward: ``full`` or ``legacy``.
-        weights: of the full reward.
+        reward: ``graded``, ``v1`` (of release 0.1) or ``legacy`` (of the published code).
+        weights: of the graded reward.
+        v1: of the reward of release 0.1.
         legacy: of the artefact's reward.
         standstill_s: the ego fails after standing so long with a free road ahead.
         deadline_s: for one plan of an outside planner.
         warm_up_s: added to the deadline of its first plan.
-        prior: file of a naturalness prior; the shipped one if None.
+        prior: file of a naturalness prior of the graded reward; bounds of comfort without one.
     """
 
     road: str = "straight"
@@ -91,8 +94,9 @@ class WorldSettings:
     steps: int = 150
     actions: Literal["steering", "lateral", "maneuvers"] = "steering"
     observation: Literal["relative", "artefact"] = "relative"
-    reward: Literal["full", "legacy"] = "full"
+    reward: Literal["graded", "v1", "legacy"] = "graded"
     weights: RewardWeights = field(default_factory=RewardWeights)
+    v1: V1Weights = field(default_factory=V1Weights)
     legacy: LegacyWeights = field(default_factory=LegacyWeights)
     standstill_s: float = 25.0
     deadline_s: float = 1.0
@@ -111,6 +115,7 @@ class WorldSettings:
             "observation": self.observation,
             "reward": self.reward,
             "weights": self.weights._asdict(),
+            "v1": self.v1._asdict(),
             "legacy": self.legacy._asdict(),
             "standstill_s": self.standstill_s,
             "deadline_s": self.deadline_s,
@@ -153,9 +158,11 @@ class Worlds:
             size=size,
             bounds=MotionBounds(max_speed_mps=1.3 * self.road.speed_limit_mps),
             weights=settings.weights,
+            v1=settings.v1,
             legacy=settings.legacy,
+            lines_m=give_way_lines(self.road),
         )
-        self.prior = load_prior(settings.prior)
+        self.priors = Priors(v1=v1_prior(), maneuvers=load_prior(settings.prior))
         self._n = n_worlds
         self._mode = int(ActionMode[settings.actions.upper()])
         self._observed = observation_size(self.rules.observation, settings.cars, settings.traffic)
@@ -220,6 +227,17 @@ class Worlds:
     def n_actions(self) -> int | None:
         """Number of discrete actions; None with continuous ones."""
         return N_MANEUVERS if self._mode == int(ActionMode.MANEUVERS) else None
+
+    @property
+    def term_weights(self) -> dict[str, float]:
+        """Weight of each column of :attr:`Transition.terms`, by name."""
+        p, v = self.settings.weights, self.settings.v1
+        weights = {
+            "graded": (p.incident, p.potential, p.naturalness, p.responsibility, p.penalty),
+            "v1": (v.potential, v.escape, v.naturalness, v.responsibility, v.contact, v.terminal * v.terminal_scale),
+            "legacy": (),
+        }
+        return dict(zip(TERMS[self.settings.reward], weights[self.settings.reward], strict=True))
 
     def reset(self, scenes: Scenes | None = None, *, seed: int, worlds: BoolArray | None = None) -> NDArray[np.float32]:
         """Start worlds again; see :meth:`giveway.generate.protocol.VectorWorlds.reset`.
@@ -295,7 +313,7 @@ class Worlds:
         look_before(rules, state, self.judged, self._results, first, last)
         steer(static, state, self.decisions, self._targets, self._who, actions, self._mode, first, last)
         advance(static, state, self.decisions, self._forecast, self._idm, self.ego.profiles, first, last)
-        judge_step(static, rules, self.prior, state, self.judged, self._results, first, last)
+        judge_step(static, rules, self.priors, state, self.judged, self._results, first, last)
 
     def _static(self) -> Static:
         """Arrays of worlds that have not begun; the ego in row 0, then learning cars, then bystanders."""
@@ -304,31 +322,8 @@ class Worlds:
         driver = np.full(shape, int(DriverCode.IDM), dtype=np.int64)
         driver[:, 0] = int(self.ego.driver)
         driver[:, 1 : 1 + k] = int(DriverCode.ACTIONS)
-        return Static(
-            num_agents=np.full(count, shape[1], dtype=np.int64),
-            num_ticks=np.zeros(count, dtype=np.int64),
-            ego=np.zeros(count, dtype=np.int64),
-            driver=driver,
-            size=np.tile(self.rules.size, (count, 1, 1)),
-            desired_speed=np.ones(shape),
-            hidden=np.zeros(shape, dtype=np.bool_),
-            favored=np.zeros(shape, dtype=np.bool_),
-            slows=np.ones(shape, dtype=np.bool_),
-            foresees=np.zeros(count, dtype=np.bool_),
-            spawn_tick=np.zeros(shape, dtype=np.int64),
-            start=np.zeros((*shape, 4)),
-            start_lane=np.zeros((*shape, 3)),
-            start_steer=np.zeros(shape),
-            start_route=np.zeros(shape, dtype=np.int64),
-            start_row=np.zeros(shape, dtype=np.int64),
-            meets=np.ones((*shape, shape[1]), dtype=np.bool_),
-            rec=np.zeros((*shape, 0, 5)),
-            rec_on=np.zeros((*shape, 0), dtype=np.bool_),
-            past=np.full((*shape, PAST, 5), np.nan),
-            past_on=np.zeros((*shape, PAST), dtype=np.bool_),
-            bounds=self.rules.bounds,
-            road=self.tables,
-        )
+        size = np.tile(self.rules.size, (count, 1, 1))
+        return empty_static(shape, self.tables, self.rules.bounds)._replace(driver=driver, size=size)
 
     def logged(self) -> FloatArray:
         """(W, n, 5) x, y, vx, vy, heading now, as a log has them."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray
 from giveway.core.boxes import VULNERABLE, overlapping_pairs
 from giveway.core.case import Role
 from giveway.core.log import DriveLog
@@ -84,10 +83,11 @@ def _driver(log: DriveLog, agent: int, tick: int) -> str:
     return named or str(log.roles[agent])
 
 
-def _background(log: DriveLog) -> BoolArray:
+def agent_seconds(log: DriveLog) -> float:
+    """Sum of the time that agents other than the ego are present [s]."""
     others = np.ones(log.tracks.num_agents, dtype=np.bool_)
     others[log.ego] = False
-    return others
+    return float(log.tracks.observed[others].sum()) * log.tracks.dt_s
 
 
 def _facts(name: str, title: str, formula: str, unit: str, column: str = "") -> Any:
@@ -126,7 +126,7 @@ def background_contact_s(log: DriveLog) -> float:
 )
 def background_contacts_per_1000_s(log: DriveLog) -> MetricValue:
     """Contacts among background agents per 1000 agent-seconds; undefined without background agents."""
-    present = float(log.tracks.observed[_background(log)].sum()) * log.tracks.dt_s
+    present = agent_seconds(log)
     if present == 0.0:
         return MetricValue(value=math.nan, note="there are no other agents")
     return MetricValue(value=1000.0 * len(contacts_of(log)) / present)

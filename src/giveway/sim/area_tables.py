@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.lanes import LaneMap
 from giveway.roads.conflicts import Area, areas_between
 from giveway.roads.priority import RoadRules
 from giveway.roads.routes import CarPath
-from giveway.sim.yielding import ALL_WAY, CROSSING, MERGING, NEITHER, OTHER_FIRST, OWN_FIRST, WALKER, Areas
+from giveway.sim.yielding import ALL_WAY, AREA, CROSSING, MERGING, NEITHER, OTHER_FIRST, OWN_FIRST, WALKER, Areas
 
 FROM_RIGHT_RAD = 0.2
 """A car whose direction differs by less does not come from a side."""
@@ -25,23 +25,16 @@ RANKS = {"own": OWN_FIRST, "other": OTHER_FIRST, "none": NEITHER}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """Rows of :class:`~giveway.sim.yielding.Areas` of one case; N rows in the order of cars, then of their routes.
+    """Areas of one case; N rows in the order of cars, then of their routes.
 
     Attributes:
         car: (N,) the car that sees the area.
-        other: (N,) the other one.
-        mirror: (N,) row seen from the other one, -1 for pedestrians.
-        span: (N, 5), kind: (N,), rank: (N,), from_right: (N,) as there.
+        row: (N,) of :data:`~giveway.sim.yielding.AREA`.
         order: (A,) place of each name in the natural order.
     """
 
     car: IntArray
-    other: IntArray
-    mirror: IntArray
-    span: FloatArray
-    kind: IntArray
-    rank: IntArray
-    from_right: BoolArray
+    row: AnyArray
     order: IntArray
 
 
@@ -97,18 +90,16 @@ def _shared_areas(
             rows += [(j, area.mirrored(), i)] if not walks[j] else []
     rows.sort(key=lambda row: (row[0], row[1].own, row[2]))
     index = {(i, j, area.own, area.other): n for n, (i, area, j) in enumerate(rows)}
-    count = len(rows)
-    span = np.array([(*a.own, *a.other, a.own_hold_m) for _, a, _ in rows]).reshape(count, 5)
+    found = np.zeros(len(rows), dtype=AREA)
+    for n, (i, area, j) in enumerate(rows):
+        mirror = index.get((j, i, area.other, area.own), -1)
+        kind = WALKER if walks[j] else MERGING if area.kind == "merging" else CROSSING
+        rank = ALL_WAY if area.source == "all_way_stop" else RANKS[area.priority]
+        from_right = FROM_RIGHT_RAD < area.angle_rad < np.pi - FROM_RIGHT_RAD
+        found[n] = j, mirror, kind, rank, *area.own, *area.other, area.own_hold_m, from_right
     return Shared(
         car=np.array([i for i, _, _ in rows], dtype=np.int64),
-        other=np.array([j for _, _, j in rows], dtype=np.int64),
-        mirror=np.array([index.get((j, i, a.other, a.own), -1) for i, a, j in rows], dtype=np.int64),
-        span=span,
-        kind=np.array([WALKER if walks[j] else _kind(a) for _, a, j in rows], dtype=np.int64),
-        rank=np.array([_rank(a) for _, a, _ in rows], dtype=np.int64),
-        from_right=np.array(
-            [FROM_RIGHT_RAD < a.angle_rad < np.pi - FROM_RIGHT_RAD for _, a, _ in rows], dtype=np.bool_
-        ),
+        row=found,
         order=np.argsort(sorted(range(len(names)), key=lambda n: natural_key(str(names[n])))).astype(np.int64),
     )
 
@@ -116,14 +107,6 @@ def _shared_areas(
 def no_shared(agents: int) -> Shared:
     """A case in which nobody yields."""
     return shared_areas([None] * agents, np.ones((agents, 2)), np.full(agents, ""), np.zeros(agents, dtype=np.bool_))
-
-
-def _kind(area: Area) -> int:
-    return MERGING if area.kind == "merging" else CROSSING
-
-
-def _rank(area: Area) -> int:
-    return ALL_WAY if area.source == "all_way_stop" else RANKS[area.priority]
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -147,30 +130,17 @@ def pack_areas(cases: Sequence[Shared], agents: int, rec_s: FloatArray) -> Areas
     order = np.zeros((len(cases), agents), dtype=np.int64)
     for w, case in enumerate(cases):
         order[w, : case.order.size] = case.order
-    mirror = [np.where(case.mirror >= 0, case.mirror + begin, -1) for begin, case in zip(begins, cases, strict=False)]
-    return Areas(
-        first=first.astype(np.int64),
-        other=np.concatenate([case.other for case in cases]),
-        mirror=np.concatenate(mirror).astype(np.int64),
-        span=np.concatenate([case.span for case in cases]),
-        kind=np.concatenate([case.kind for case in cases]),
-        rank=np.concatenate([case.rank for case in cases]),
-        from_right=np.concatenate([case.from_right for case in cases]),
-        order=order,
-        rec_s=rec_s,
-    )
+    row = np.concatenate([case.row for case in cases])
+    shift = np.repeat(begins[:-1], np.diff(begins))
+    row["mirror"] += np.where(row["mirror"] >= 0, shift, 0)
+    return Areas(first=first.astype(np.int64), row=row, order=order, rec_s=rec_s)
 
 
 def no_areas(worlds: int, agents: int) -> Areas:
     """Tables of a batch in which nobody yields."""
     return Areas(
         first=np.zeros((worlds, agents + 1), dtype=np.int64),
-        other=np.zeros(0, dtype=np.int64),
-        mirror=np.zeros(0, dtype=np.int64),
-        span=np.zeros((0, 5)),
-        kind=np.zeros(0, dtype=np.int64),
-        rank=np.zeros(0, dtype=np.int64),
-        from_right=np.zeros(0, dtype=np.bool_),
+        row=np.zeros(0, dtype=AREA),
         order=np.zeros((worlds, agents), dtype=np.int64),
         rec_s=np.zeros((worlds, agents, 0)),
     )

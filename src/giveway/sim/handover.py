@@ -3,8 +3,9 @@
 For each replay car r and driven car q within 70 m, and for each instant h = 0.2, 0.4 ... 3.0 s: the recorded box of r
 at +h, lengthened at both ends by 0.5 m + 0.25 s v and by 0.1 m at each side, against the box of q on its plan at +h. If
 they overlap, and the lengthened box does not overlap the *recorded* box of q at that instant (people came that close
-too), r cannot go on as recorded. It is driven from its present state along its recorded path, to the end: rejoining a
-track with time stamps would need a jump in speed or place.
+too), r cannot go on as recorded; unless q is behind the center of r then, which only q can help. It is driven from its
+present state along its recorded path, to the end: rejoining a track with time stamps would need a jump in speed or
+place.
 """
 
 from __future__ import annotations
@@ -103,5 +104,7 @@ def disturber(
                 )
                 if pair_overlaps(grown, planned):
                     continue
+            if dx * grown[2] + dy * grown[3] < 0.0:
+                break  # it would run into the rear of the replay car, which cannot help that
             return q
     return -1

@@ -234,10 +234,11 @@ def _reactions(simulation: Simulation, c: int) -> list[LogEvent]:
     for i in np.flatnonzero(traffic.handed[c] >= 0).tolist():
         text = f"driven from here on: as recorded it would run into car {ids[traffic.cause[c, i]]}"
         events.append(LogEvent(tick=int(traffic.handed[c, i]), kind="handover", car=str(ids[i]), text=text))
-    for i in np.flatnonzero(traffic.waiting.num_freed[c] > 0).tolist():
-        count = int(traffic.waiting.num_freed[c, i])
+    memory = traffic.waiting.car[c]
+    for i in np.flatnonzero(memory["num_freed"] > 0).tolist():
+        count = int(memory["num_freed"][i])
         text = "goes first: cars waited for each other in a circle" + (f" (time {count})" if count > 1 else "")
-        events.append(LogEvent(tick=int(traffic.waiting.freed_tick[c, i]), kind="deadlock", car=str(ids[i]), text=text))
+        events.append(LogEvent(tick=int(memory["freed_tick"][i]), kind="deadlock", car=str(ids[i]), text=text))
     return events
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from giveway.sim.state import Static
 from giveway.sim.traffic import Traffic, traffic_of
 from giveway.sim.yielding import Areas, nobody_waits
-
-ROWS = ("other", "mirror", "span", "kind", "rank", "from_right")
-"""Fields of ``Areas`` with a row per area of a car."""
 
 SHARED = ("bounds", "road")
 """Fields of ``Static`` that all worlds share."""
@@ -36,14 +32,11 @@ def copied_traffic_worlds(library: Traffic, numbers: Sequence[int]) -> Traffic:
     areas, count = library.areas, len(numbers)
     room = int(np.diff(areas.first[:, [0, -1]], axis=1).max(initial=0))
     shape = (count, areas.order.shape[1])
-    tables: dict[str, Any] = {
-        name: np.zeros((count * room, *getattr(areas, name).shape[1:]), getattr(areas, name).dtype) for name in ROWS
-    }
     own = Areas(
         first=np.zeros((count, shape[1] + 1), dtype=np.int64),
+        row=np.zeros(count * room, dtype=areas.row.dtype),
         order=np.zeros(shape, dtype=np.int64),
         rec_s=np.zeros((count, *areas.rec_s.shape[1:])),
-        **tables,
     )
     made = traffic_of(
         np.zeros(count, dtype=np.bool_), own, np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
@@ -56,18 +49,16 @@ def copied_traffic_worlds(library: Traffic, numbers: Sequence[int]) -> Traffic:
 def load_traffic(traffic: Traffic, library: Traffic, w: int, number: int) -> None:
     """Give world ``w`` the traffic of a world of the library, which remembers nothing."""
     source, areas = library.areas, traffic.areas
-    room = areas.other.size // len(areas.first)
+    room = areas.row.size // len(areas.first)
     begin, end = (int(source.first[number, k]) for k in (0, -1))
     shift = w * room - begin
     rows = slice(begin + shift, end + shift)
-    for name in ROWS:
-        getattr(areas, name)[rows] = getattr(source, name)[begin:end]
-    areas.mirror[rows] += np.where(areas.mirror[rows] >= 0, shift, 0)
+    areas.row[rows] = source.row[begin:end]
+    mirror = areas.row["mirror"][rows]
+    mirror += np.where(mirror >= 0, shift, 0)
     areas.first[w] = source.first[number] + shift
     areas.order[w], areas.rec_s[w] = source.order[number], source.rec_s[number]
     for name in ("reacts", "route", "may_react", "handed", "cause"):
         getattr(traffic, name)[w] = getattr(library, name)[number]
     fresh = nobody_waits(areas)
-    for name, values in traffic.waiting._asdict().items():
-        part = w if values.ndim == 2 else rows
-        values[part] = getattr(fresh, name)[part]
+    traffic.waiting.car[w], traffic.waiting.claim[rows] = fresh.car[w], fresh.claim[rows]

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from giveway.core import _box_kernels
-from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.planning import idm, occupancy, right_of_way
 from giveway.planning.builtin import LOOK_AHEAD_M, SIDE_MARGIN_M
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import lead_car
 from giveway.planning.profiles import DT_S, PLAN_STEPS
-from giveway.planning.right_of_way import SPAWN_PATIENCE_S, STANDING_MPS, may_appear
+from giveway.planning.right_of_way import SPAWN_PATIENCE_S, STANDING_MPS, hold_accel, may_appear
 from giveway.roads import route_tables
 from giveway.roads.route_tables import PATH_SPEED
 from giveway.sim import handover, motion, yielding
@@ -88,7 +88,18 @@ def copied_traffic(traffic: Traffic, rec_s: FloatArray) -> Traffic:
     return traffic._replace(areas=traffic.areas._replace(rec_s=rec_s), waiting=memory, **changed)
 
 
-@compiled(_box_kernels, idm, occupancy, right_of_way, route_tables, motion, yielding, handover)
+class Ways(NamedTuple):
+    """Rows and coarse points of all routes; see :class:`giveway.roads.tables.RoadTables`."""
+
+    path: FloatArray
+    first: IntArray
+    num_rows: IntArray
+    coarse: FloatArray
+    coarse_first: IntArray
+    coarse_count: IntArray
+    step: FloatArray
+
+
 def react(
     static: Static,
     state: State,
@@ -109,247 +120,349 @@ def react(
         first_world: first world.
         last_world: one after the last.
     """
-    agents, road = static.driver.shape[1], static.road
-    areas, own = traffic.areas, traffic.waiting
+    # The kernel is handed arrays one by one: compiling it with whole tuples took 18 s, most of it for what is not read.
+    road = static.road
+    ways = Ways(road.path, road.first, road.num_rows, road.coarse, road.coarse_first, road.coarse_count, road.step)
+    _react(
+        static.num_ticks, static.num_agents, static.ego, static.driver, static.size, static.desired_speed, static.slows,
+        static.rec, static.rec_on, static.spawn_tick, static.start, static.start_lane, static.start_route,
+        static.start_row, ways, state.tick, state.status, state.present, state.car, state.lane, state.route, state.row,
+        state.plan_s, state.delayed, decisions.accel, decisions.postponed, traffic.reacts, traffic.areas,
+        traffic.waiting, traffic.route, traffic.may_react, traffic.handed, traffic.cause, p, first_world, last_world,
+    )  # fmt: skip
+
+
+@compiled(_box_kernels, idm, occupancy, right_of_way, route_tables, motion, yielding, handover)
+def _react(
+    num_ticks: IntArray,
+    num_agents: IntArray,
+    ego: IntArray,
+    drivers: IntArray,
+    sizes: FloatArray,
+    desired_speed: FloatArray,
+    slows: BoolArray,
+    recs: FloatArray,
+    rec_on: BoolArray,
+    spawn_tick: IntArray,
+    start: FloatArray,
+    start_lane: FloatArray,
+    start_route: IntArray,
+    start_row: IntArray,
+    ways: Ways,
+    ticks: IntArray,
+    status: IntArray,
+    present: BoolArray,
+    cars: FloatArray,
+    lanes: FloatArray,
+    routes: IntArray,
+    rows: IntArray,
+    plan_s: FloatArray,
+    delayed: IntArray,
+    accels: FloatArray,
+    postponed: BoolArray,
+    reacts: BoolArray,
+    areas: Areas,
+    own: Waiting,
+    replay_route: IntArray,
+    may_react: BoolArray,
+    handed: IntArray,
+    cause: IntArray,
+    p: IdmParameters,
+    first_world: int,
+    last_world: int,
+) -> None:
+    """See :func:`react`."""
+    agents = drivers.shape[1]
     now = np.empty((agents, 5))
     here, obeys = np.empty(agents, dtype=np.bool_), np.empty(agents, dtype=np.bool_)
     for w in range(first_world, last_world):
-        if not traffic.reacts[w] or state.tick[w] >= static.num_ticks[w]:
+        tick = ticks[w]
+        if not reacts[w] or tick >= num_ticks[w]:
             continue
-        n, size = static.num_agents[w], static.size[w]
+        n, driver, size = num_agents[w], drivers[w], sizes[w]
         for i in range(n):
-            car = state.car[w, i]
-            here[i] = state.present[w, i]
+            car = cars[w, i]
+            here[i] = present[w, i]
             now[i, 0] = car[X]
             now[i, 1] = car[Y]
             now[i, 2] = car[SPEED]
             now[i, 3] = math.cos(car[HEADING])
             now[i, 4] = math.sin(car[HEADING])
-        _before_decisions(static, state, traffic, w, n, now, here)
+            if driver[i] == REPLAY:
+                own.car[w, i].s = areas.rec_s[w, i, PAST + tick]
+            else:
+                known = here[i] and driver[i] != ACTIONS and routes[w, i] >= 0
+                own.car[w, i].s = lanes[w, i, 0] if known else np.nan
+        _hand_over(
+            n, PAST + tick, driver, size, recs[w], rec_on[w], ways, now, here, own.car[w], lanes[w], routes[w],
+            rows[w], plan_s[tick % 2, w], replay_route[w], may_react[w], handed[w], cause[w], p,
+        )  # fmt: skip
+        note_waiting(areas, own, w, here[:n], now[:n], size, tick)
         for i in range(n):
-            obeys[i] = static.driver[w, i] == IDM
+            obeys[i] = driver[i] == IDM
         for i in range(n):
-            if not here[i] or not obeys[i] or i == static.ego[w]:
+            if not here[i] or not obeys[i] or i == ego[w]:
                 continue  # a planner under test drives as it does in any traffic
-            # In line: a call that hands over all these tuples takes longer than what it does.
-            route, s = state.route[w, i], state.lane[w, i, 0]
-            first, begins, step = road.first[route], road.coarse_first[route], road.step[route]
-            path = road.path[first : first + road.num_rows[route]]
-            coarse = road.coarse[begins : begins + road.coarse_count[route]]
-            wanted = static.desired_speed[w, i]
-            if static.slows[w, i]:
+            wanted, s = desired_speed[w, i], lanes[w, i, 0]
+            path, coarse, step = _way(ways, routes[w, i])
+            if slows[w, i]:
                 wanted = min(wanted, path[min(max(int(s / step), 0), path.shape[0] - 1), PATH_SPEED])
             gap, lead, who = lead_car(path, coarse, step, i, s, now[:n], here[:n], size, LOOK_AHEAD_M, SIDE_MARGIN_M)
             behind = who >= 0 and gap < BEHIND_M and now[who, 2] < STANDING_MPS and now[i, 2] < STANDING_MPS
-            own.leader[w, i] = who if behind else -1
+            memory = own.car[w, i]
+            memory.leader = who if behind else -1
+            memory.wanted = wanted
+            memory.lead_at = s + gap
+            memory.lead_speed = lead
             accel = idm_acceleration(now[i, 2], wanted, gap, lead, p)
             if areas.first[w, i] < areas.first[w, i + 1]:
                 room = yield_accel(areas, own, w, i, here[:n], now[:n], size, obeys, wanted, gap, lead, p)
                 accel = min(accel, room)
-            decisions.accel[w, i] = accel
-        _postpone(static, state, decisions, traffic, w, n, p)
+            accels[w, i] = accel
+        _let_appear(
+            n, PAST + tick, driver, size, desired_speed[w], recs[w], rec_on[w], spawn_tick[w], start[w], start_lane[w],
+            start_route[w], start_row[w], ways, now, here, own.car[w], status[w], routes[w], delayed[w], postponed[w],
+            areas.rec_s[w], replay_route[w], may_react[w], handed[w], cause[w], p,
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _before_decisions(
-    static: Static, state: State, traffic: Traffic, w: int, n: int, now: FloatArray, here: BoolArray
-) -> None:
-    """Locate cars on their routes, hand over replay cars that are disturbed, and note who waits."""
-    tick = state.tick[w]
-    own, driver = traffic.waiting, static.driver[w]
-    for i in range(n):
-        if driver[i] == REPLAY:
-            own.s[w, i] = traffic.areas.rec_s[w, i, PAST + tick]
-        else:
-            known = here[i] and driver[i] != ACTIONS and state.route[w, i] >= 0
-            own.s[w, i] = state.lane[w, i, 0] if known else np.nan
-    _hand_over(static, state, traffic, w, n, tick, now, here)
-    note_waiting(traffic.areas, own, w, here[:n], now[:n], static.size[w], tick)
+def _way(ways: Ways, route: int) -> tuple[FloatArray, FloatArray, float]:
+    """(P, 6) rows, (C, 5) coarse points and spacing [m] of a route."""
+    first, begins = ways.first[route], ways.coarse_first[route]
+    path = ways.path[first : first + ways.num_rows[route]]
+    return path, ways.coarse[begins : begins + ways.coarse_count[route]], ways.step[route]
 
 
 @njit(cache=True, nogil=True)
 def _hand_over(
-    static: Static, state: State, traffic: Traffic, w: int, n: int, tick: int, now: FloatArray, here: BoolArray
+    n: int,
+    at: int,
+    driver: IntArray,
+    size: FloatArray,
+    rec: FloatArray,
+    rec_on: BoolArray,
+    ways: Ways,
+    now: FloatArray,
+    here: BoolArray,
+    memory: AnyArray,
+    lane: FloatArray,
+    routes: IntArray,
+    row: IntArray,
+    plan_s: FloatArray,
+    replay_route: IntArray,
+    may_react: BoolArray,
+    handed: IntArray,
+    cause: IntArray,
+    p: IdmParameters,
 ) -> None:
-    driver = static.driver[w]
+    """Hand over replay cars that are disturbed; arguments are the rows of one world, ``at`` is the column of now."""
     driven = np.zeros(n, dtype=np.bool_)
     candidates = False
     for i in range(n):
         driven[i] = here[i] and driver[i] != REPLAY
-        candidates = candidates or (here[i] and driver[i] == REPLAY and traffic.may_react[w, i])
+        candidates = candidates or (here[i] and driver[i] == REPLAY and may_react[i])
     if not candidates or not driven.any():
         return
     ahead = np.empty((n, LAST_TICK // EVERY_TICKS, 4))
     for q in range(n):
-        if driven[q]:
-            _plan_ahead(static, state, w, q, state.plan_s[tick % 2, w, q], now[q], ahead[q])
+        if not driven[q]:
+            continue
+        free = routes[q] < 0 or driver[q] == ACTIONS
+        path, _, step = _way(ways, 0 if free else routes[q])
+        if driver[q] == IDM and memory[q].wanted > 0.0:
+            follow_ahead(memory[q], now[q, 2], size[q, 0], p, ahead[q, :, 0])
+            for k in range(LAST_TICK // EVERY_TICKS):
+                _pose(path, step, ahead[q, k, 0], ahead[q, k])
+            continue
+        for k in range(LAST_TICK // EVERY_TICKS):  # by its last plan; straight on if it moves freely
+            ticks = (k + 1) * EVERY_TICKS
+            if free:
+                way = now[q, 2] * DT_S * ticks
+                ahead[q, k, 0] = now[q, 0] + way * now[q, 3]
+                ahead[q, k, 1] = now[q, 1] + way * now[q, 4]
+                ahead[q, k, 2] = now[q, 3]
+                ahead[q, k, 3] = now[q, 4]
+                continue
+            _pose(path, step, plan_s[q, ticks], ahead[q, k])
     for r in range(n):
-        if not here[r] or driver[r] != REPLAY or not traffic.may_react[w, r]:
+        if not here[r] or driver[r] != REPLAY or not may_react[r]:
             continue
-        cause = disturber(r, PAST + tick, static.rec[w], static.rec_on[w], static.size[w], driven, now, ahead)
-        if cause < 0:
+        who = disturber(r, at, rec, rec_on, size, driven, now, ahead)
+        if who < 0:
             continue
-        traffic.handed[w, r] = tick
-        traffic.cause[w, r] = cause
-        route, s = traffic.route[w, r], traffic.waiting.s[w, r]
+        handed[r] = at - PAST
+        cause[r] = who
+        route, s = replay_route[r], memory[r].s
         driver[r] = IDM  # ``driven`` is of before: who is handed over now disturbs others from the next tick on
-        state.route[w, r] = route
-        state.lane[w, r, 0] = s
-        state.lane[w, r, 1] = 0.0
-        state.lane[w, r, 2] = 0.0
-        state.row[w, r] = min(max(int(s / static.road.step[route] + 0.5), 0), static.road.num_rows[route] - 1)
+        routes[r] = route
+        lane[r, 0] = s
+        lane[r, 1] = 0.0
+        lane[r, 2] = 0.0
+        row[r] = min(max(int(s / ways.step[route] + 0.5), 0), ways.num_rows[route] - 1)
         for k in range(PLAN_STEPS):
-            state.plan_s[tick % 2, w, r, k] = s + now[r, 2] * DT_S * k
+            plan_s[r, k] = s + now[r, 2] * DT_S * k
 
 
 @njit(cache=True, nogil=True)
-def _plan_ahead(
-    static: Static, state: State, w: int, q: int, plan: FloatArray, now: FloatArray, out: FloatArray
-) -> None:
-    """Where a driven car will be at +0.2 s ... by its last plan; straight on if it moves freely."""
-    route = state.route[w, q]
-    for k in range(out.shape[0]):
-        ticks = (k + 1) * EVERY_TICKS
-        if route < 0 or static.driver[w, q] == ACTIONS:
-            way = now[2] * DT_S * ticks
-            out[k, 0] = now[0] + way * now[3]
-            out[k, 1] = now[1] + way * now[4]
-            out[k, 2] = now[3]
-            out[k, 3] = now[4]
-            continue
-        first = static.road.first[route]
-        path = static.road.path[first : first + static.road.num_rows[route]]
-        x, y, heading = look_up(path, static.road.step[route], plan[ticks])
-        out[k, 0] = x
-        out[k, 1] = y
-        out[k, 2] = math.cos(heading)
-        out[k, 3] = math.sin(heading)
+def _pose(path: FloatArray, step: float, s: float, out: FloatArray) -> None:
+    """x, y, cosine and sine of the heading at an arc length."""
+    x, y, heading = look_up(path, step, s)
+    out[0] = x
+    out[1] = y
+    out[2] = math.cos(heading)
+    out[3] = math.sin(heading)
 
 
 @njit(cache=True, nogil=True)
-def _postpone(
-    static: Static, state: State, decisions: Decisions, traffic: Traffic, w: int, n: int, p: IdmParameters
+def follow_ahead(car: Any, v: float, length: float, p: IdmParameters, out: FloatArray) -> None:
+    """Arc lengths at +0.2 s, +0.4 s ... of a car that goes on as it decided one tick ago.
+
+    It follows the car ahead, which keeps its speed, and stops at the line where it waits. Its plan, the acceleration
+    of one tick kept for 5 s, would end a short braking at a standstill, and everybody behind would have to react.
+
+    Args:
+        car: what it remembers, see :data:`giveway.sim.yielding.CAR`.
+        v: its speed [m/s].
+        length: of it [m].
+        p: parameters of car following.
+        out: written [m].
+    """
+    dt = EVERY_TICKS * DT_S
+    s, lead_at = car.s, car.lead_at + car.lead_speed * DT_S
+    for k in range(out.size):
+        accel = idm_acceleration(v, car.wanted, lead_at - s, car.lead_speed, p)
+        if car.line < math.inf:
+            accel = min(accel, hold_accel(v, car.wanted, car.line - s - 0.5 * length, p))
+        new = max(v + accel * dt, 0.0)
+        s += 0.5 * (v + new) * dt
+        lead_at += car.lead_speed * dt
+        v = new
+        out[k] = s
+
+
+@njit(cache=True, nogil=True)
+def _let_appear(
+    n: int,
+    at: int,
+    driver: IntArray,
+    size: FloatArray,
+    desired_speed: FloatArray,
+    rec: FloatArray,
+    rec_on: BoolArray,
+    spawn_tick: IntArray,
+    start: FloatArray,
+    start_lane: FloatArray,
+    start_route: IntArray,
+    start_row: IntArray,
+    ways: Ways,
+    now: FloatArray,
+    here: BoolArray,
+    memory: AnyArray,
+    status: IntArray,
+    routes: IntArray,
+    delayed: IntArray,
+    postponed: BoolArray,
+    rec_s: FloatArray,
+    replay_route: IntArray,
+    may_react: BoolArray,
+    handed: IntArray,
+    cause: IntArray,
+    p: IdmParameters,
 ) -> None:
     """Mark late cars that must wait because they, or the car behind, would have to brake harder than 4 m/s^2.
 
     After 3 s a car appears at the speed of the car ahead, if its place is free. A replay car that would have to wait
     for a driven one is handed over before it appears. Judged from the state before the tick at whose end it would
-    appear.
+    appear. Arguments are the rows of one world, ``at`` is the column of now.
     """
-    tick = state.tick[w]
     for i in range(n):
-        decisions.postponed[w, i] = False
-        if state.status[w, i] != WAITING:
+        postponed[i] = False
+        if status[i] != WAITING:
             continue
-        if static.driver[w, i] == REPLAY:
-            if traffic.may_react[w, i] and static.rec_on[w, i, PAST + tick + 1]:
-                _appear_driven(static, state, decisions, traffic, w, n, i, p)
-            continue
-        if static.spawn_tick[w, i] > tick + 1 or static.start_route[w, i] < 0:
-            continue
-        own, behind, lead, _ = _around_newcomer(static, state, traffic, w, n, i, p)
+        replayed = driver[i] == REPLAY
+        if replayed:
+            if not may_react[i] or not rec_on[i, at + 1]:
+                continue
+            for k in range(2):
+                start[i, k] = rec[i, at + 1, k]
+            start[i, 2] = rec[i, at + 1, 4]
+            start[i, 3] = math.hypot(rec[i, at + 1, 2], rec[i, at + 1, 3])
+            start_lane[i, 0] = rec_s[i, at + 1]
+            route = replay_route[i]
+        else:
+            route = start_route[i]
+            if spawn_tick[i] > at - PAST + 1 or route < 0:
+                continue
+        now[i, 0] = start[i, 0]
+        now[i, 1] = start[i, 1]
+        now[i, 2] = start[i, 3]
+        now[i, 3] = math.cos(start[i, 2])
+        now[i, 4] = math.sin(start[i, 2])
+        here[i] = True
+        own, behind, lead, who = _around_newcomer(
+            i, route, start_lane[i, 0], driver, size, desired_speed, ways, now[:n], here[:n], memory, routes,
+            replay_route, p,
+        )  # fmt: skip
+        here[i] = False
         if may_appear(own, behind):
             continue
-        if state.delayed[w, i] * DT_S >= SPAWN_PATIENCE_S:
-            static.start[w, i, 3] = min(static.start[w, i, 3], lead)
-        else:
-            decisions.postponed[w, i] = True
-
-
-@njit(cache=True, nogil=True)
-def _appear_driven(
-    static: Static, state: State, decisions: Decisions, traffic: Traffic, w: int, n: int, i: int, p: IdmParameters
-) -> None:
-    """Hand over a replay car that is about to appear too close behind, or ahead of, a driven one."""
-    at = PAST + state.tick[w] + 1
-    rec, route = static.rec[w, i, at], traffic.route[w, i]
-    kept = static.start_route[w, i]
-    static.start[w, i, 0] = rec[0]
-    static.start[w, i, 1] = rec[1]
-    static.start[w, i, 2] = rec[4]
-    static.start[w, i, 3] = math.hypot(rec[2], rec[3])
-    static.start_lane[w, i, 0] = traffic.areas.rec_s[w, i, at]
-    static.start_route[w, i] = route
-    own, behind, _, cause = _around_newcomer(static, state, traffic, w, n, i, p)
-    if cause < 0 or may_appear(own, behind):
-        static.start_route[w, i] = kept
-        return
-    static.driver[w, i] = IDM
-    static.spawn_tick[w, i] = state.tick[w] + 1
-    row = int(static.start_lane[w, i, 0] / static.road.step[route] + 0.5)
-    static.start_row[w, i] = min(max(row, 0), static.road.num_rows[route] - 1)
-    traffic.handed[w, i] = state.tick[w] + 1
-    traffic.cause[w, i] = cause
-    decisions.postponed[w, i] = True
+        if not replayed:
+            if delayed[i] * DT_S >= SPAWN_PATIENCE_S:
+                start[i, 3] = min(start[i, 3], lead)
+            else:
+                postponed[i] = True
+        elif who >= 0:
+            driver[i] = IDM
+            spawn_tick[i] = handed[i] = at - PAST + 1
+            start_route[i] = route
+            row = int(start_lane[i, 0] / ways.step[route] + 0.5)
+            start_row[i] = min(max(row, 0), ways.num_rows[route] - 1)
+            cause[i] = who
+            postponed[i] = True
 
 
 @njit(cache=True, nogil=True)
 def _around_newcomer(
-    static: Static, state: State, traffic: Traffic, w: int, n: int, i: int, p: IdmParameters
+    i: int,
+    route: int,
+    s: float,
+    driver: IntArray,
+    size: FloatArray,
+    desired_speed: FloatArray,
+    ways: Ways,
+    then: FloatArray,
+    there: BoolArray,
+    memory: AnyArray,
+    routes: IntArray,
+    replay_route: IntArray,
+    p: IdmParameters,
 ) -> tuple[float, float, float, int]:
     """Accelerations of a car at its start and of those behind it, the speed ahead, and the driven car concerned.
 
     A car ahead of or behind a replay car counts only if it is driven: the rest is as people did.
     """
-    then, there = _with_newcomer(static, state, w, n, i)
-    own, lead, cause = _accel_on(static, w, i, static.start_route[w, i], static.start_lane[w, i, 0], then, there, -1, p)
-    replayed = static.driver[w, i] == REPLAY
-    if replayed and cause >= 0 and static.driver[w, cause] == REPLAY:
-        own, cause = 0.0, -1
-    behind = 0.0
-    for j in range(n):
-        is_replay = static.driver[w, j] == REPLAY
-        route = traffic.route[w, j] if is_replay else state.route[w, j]
-        s = traffic.waiting.s[w, j]
-        if j == i or not there[j] or route < 0 or math.isnan(s) or (is_replay and replayed):
+    own, behind, lead, cause = 0.0, 0.0, np.inf, -1
+    replayed = driver[i] == REPLAY
+    for k in range(there.size + 1):  # first the newcomer itself
+        j = i if k == 0 else k - 1
+        if k > 0:
+            is_replay = driver[j] == REPLAY
+            route = replay_route[j] if is_replay else routes[j]
+            s = memory[j].s
+            if j == i or not there[j] or route < 0 or math.isnan(s) or (is_replay and replayed):
+                continue
+        path, coarse, step = _way(ways, route)
+        gap, speed, who = lead_car(path, coarse, step, j, s, then, there, size, LOOK_AHEAD_M, SIDE_MARGIN_M)
+        if who < 0 or (k > 0 and who != i):
             continue
-        accel = _accel_on(static, w, j, route, s, then, there, i, p)[0]
-        if accel < behind:
+        wanted = max(desired_speed[j], then[j, 2], 1.0)
+        accel = idm_acceleration(then[j, 2], wanted, gap, speed, p)
+        if k == 0:
+            lead = speed
+            if not replayed or driver[who] != REPLAY:
+                own, cause = accel, who
+        elif accel < behind:
             behind = accel
             cause = j if cause < 0 else cause
     return own, behind, lead, cause
-
-
-@njit(cache=True, nogil=True)
-def _with_newcomer(static: Static, state: State, w: int, n: int, i: int) -> tuple[FloatArray, BoolArray]:
-    """(n, 5) states and (n,) presence after the tick, with one more car at its start."""
-    then, there = np.empty((n, 5)), np.empty(n, dtype=np.bool_)
-    for j in range(n):
-        car = state.car[w, j]
-        there[j] = state.present[w, j] or j == i
-        x, y, heading, speed = car[X], car[Y], car[HEADING], car[SPEED]
-        if j == i:
-            x, y, heading, speed = (static.start[w, i, 0], static.start[w, i, 1], static.start[w, i, 2],
-                                    static.start[w, i, 3])  # fmt: skip
-        then[j, 0] = x
-        then[j, 1] = y
-        then[j, 2] = speed
-        then[j, 3] = math.cos(heading)
-        then[j, 4] = math.sin(heading)
-    return then, there
-
-
-@njit(cache=True, nogil=True)
-def _accel_on(
-    static: Static,
-    w: int,
-    i: int,
-    route: int,
-    s: float,
-    then: FloatArray,
-    there: BoolArray,
-    only: int,
-    p: IdmParameters,
-) -> tuple[float, float, int]:
-    """IDM acceleration of a car behind the next one on its route, and who that is; 0 if it is not ``only``."""
-    road = static.road
-    first, begins = road.first[route], road.coarse_first[route]
-    path = road.path[first : first + road.num_rows[route]]
-    coarse = road.coarse[begins : begins + road.coarse_count[route]]
-    gap, lead, who = lead_car(
-        path, coarse, road.step[route], i, s, then, there, static.size[w], LOOK_AHEAD_M, SIDE_MARGIN_M
-    )
-    if who < 0 or (only >= 0 and who != only):
-        return 0.0, np.inf, -1
-    wanted = max(static.desired_speed[w, i], then[i, 2], 1.0)
-    return idm_acceleration(then[i, 2], wanted, gap, lead, p), lead, who

@@ -11,11 +11,11 @@ The rules themselves are in :mod:`giveway.planning.right_of_way`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.planning.idm import IdmParameters
 from giveway.planning.profiles import DT_S
@@ -49,9 +49,6 @@ CROSSING, MERGING, WALKER = 0, 1, 2
 OTHER_FIRST, NEITHER, OWN_FIRST, ALL_WAY = -1, 0, 1, 2
 """Ranks of the own car at an area."""
 
-OWN_IN, OWN_OUT, OTHER_IN, OTHER_OUT, HOLD_AT = range(5)
-"""Columns of ``Areas.span``."""
-
 LOOK_M = 60.0
 """Areas further ahead are of no concern."""
 
@@ -77,29 +74,84 @@ BLOCK_SOON_S = 8.0
 """Nobody keeps an area free for a car that is further away in time."""
 
 
+AREA = np.dtype(
+    [
+        ("other", np.int64),
+        ("mirror", np.int64),
+        ("kind", np.int64),
+        ("rank", np.int64),
+        ("own_in", np.float64),
+        ("own_out", np.float64),
+        ("other_in", np.float64),
+        ("other_out", np.float64),
+        ("hold_at", np.float64),
+        ("from_right", np.bool_),
+    ],
+    align=True,
+)
+"""An area seen from one car. Records, because each array that a kernel is handed takes the compiler 10 ms.
+
+* ``other``: the other car; ``mirror``: row of the same area seen from it, -1 for pedestrians;
+* ``kind``: CROSSING, MERGING or WALKER; ``rank``: OTHER_FIRST, NEITHER, OWN_FIRST or ALL_WAY;
+* ``own_in``, ``own_out``, ``other_in``, ``other_out``: arc length where the area begins and ends on the own route and
+  on the other's, ``hold_at``: where the own front waits [m];
+* ``from_right``: whether the other one comes from the right.
+"""
+
+CAR = np.dtype(
+    [
+        ("s", np.float64),
+        ("waited", np.float64),
+        ("stood", np.float64),
+        ("locked", np.float64),
+        ("wanted", np.float64),
+        ("lead_at", np.float64),
+        ("lead_speed", np.float64),
+        ("line", np.float64),
+        ("leader", np.int64),
+        ("freed_tick", np.int64),
+        ("num_freed", np.int64),
+        ("held", np.bool_),
+    ],
+    align=True,
+)
+"""What a car remembers.
+
+* ``s``: arc length on the own route before the tick; NaN without one [m];
+* ``waited``: time for which it has held, standing; ``stood``: for which it has stood; ``locked``: for which it has been
+  part of a cycle [s];
+* ``wanted``: desired speed when it decided, 0 before [m/s]; ``lead_at``, ``lead_speed``: arc length of its center at
+  which it would have touched the car ahead, and the speed of that one [m], [m/s]; ``line``: where it waits [m];
+* ``leader``: car right behind which it stood when it decided, or -1;
+* ``freed_tick``: tick at which a cycle was last resolved by letting this car go, or -1; ``num_freed``: how often;
+* ``held``: whether it held for somebody, or stood right behind somebody, in the last tick.
+"""
+
+CLAIM = np.dtype(
+    [("stopped", np.float64), ("holds", np.bool_), ("granted", np.bool_), ("freed", np.bool_)],
+    align=True,
+)
+"""What a car remembers about one of its areas.
+
+* ``stopped``: time since it came to a stop at the line, or -1 [s]; ``holds``: whether it held for the other one in the
+  last tick;
+* ``granted``: whether it may go first although it must yield; ``freed``: although it would hold, since its cycle was
+  resolved.
+"""
+
+
 class Areas(NamedTuple):
     """Areas of all cars of a batch; N rows, each seen from one car, those of a car in the order of its route.
 
     Attributes:
         first: (W, A + 1) rows of car i of world w are ``first[w, i] <= row < first[w, i + 1]``.
-        other: (N,) the other car.
-        mirror: (N,) row of the same area seen from the other car; -1 for pedestrians.
-        span: (N, 5) arc length where the area begins and ends on the own route and on the other's, and where the own
-            front waits [m].
-        kind: (N,) CROSSING, MERGING or WALKER.
-        rank: (N,) OTHER_FIRST, NEITHER, OWN_FIRST or ALL_WAY.
-        from_right: (N,) whether the other one comes from the right.
+        row: (N,) of :data:`AREA`.
         order: (W, A) place of a car in the natural order of names.
         rec_s: (W, A, L) arc length of the recorded position on the own route; NaN where absent.
     """
 
     first: IntArray
-    other: IntArray
-    mirror: IntArray
-    span: FloatArray
-    kind: IntArray
-    rank: IntArray
-    from_right: BoolArray
+    row: AnyArray
     order: IntArray
     rec_s: FloatArray
 
@@ -108,51 +160,22 @@ class Waiting(NamedTuple):
     """What cars remember about giving way.
 
     Attributes:
-        s: (W, A) arc length on the own route before the tick; NaN without one.
-        held: (W, A) whether the car held for somebody, or stood right behind somebody, in the last tick.
-        waited: (W, A) time for which it has held, standing [s].
-        stood: (W, A) time for which it has stood [s].
-        locked: (W, A) time for which it has been part of a cycle [s].
-        leader: (W, A) car right behind which it stood when it decided, or -1.
-        holds: (N,) whether the row's car held for the other one in the last tick.
-        granted: (N,) whether it may go first although it must yield.
-        freed: (N,) whether it may go although it would hold: its cycle was resolved.
-        stopped: (N,) time since it came to a stop at the line [s], or -1.
-        freed_tick: (W, A) tick at which a cycle was last resolved by letting this car go, or -1.
-        num_freed: (W, A) how often that happened.
+        car: (W, A) of :data:`CAR`.
+        claim: (N,) of :data:`CLAIM`, one per row of the areas.
     """
 
-    s: FloatArray
-    held: BoolArray
-    waited: FloatArray
-    stood: FloatArray
-    locked: FloatArray
-    leader: IntArray
-    holds: BoolArray
-    granted: BoolArray
-    freed: BoolArray
-    stopped: FloatArray
-    freed_tick: IntArray
-    num_freed: IntArray
+    car: AnyArray
+    claim: AnyArray
 
 
 def nobody_waits(areas: Areas) -> Waiting:
     """What cars remember before the first tick."""
-    shape, rows = areas.order.shape, areas.other.size
-    return Waiting(
-        s=np.full(shape, np.nan),
-        held=np.zeros(shape, dtype=np.bool_),
-        waited=np.zeros(shape),
-        stood=np.zeros(shape),
-        locked=np.zeros(shape),
-        leader=np.full(shape, -1, dtype=np.int64),
-        holds=np.zeros(rows, dtype=np.bool_),
-        granted=np.zeros(rows, dtype=np.bool_),
-        freed=np.zeros(rows, dtype=np.bool_),
-        stopped=np.full(rows, -1.0),
-        freed_tick=np.full(shape, -1, dtype=np.int64),
-        num_freed=np.zeros(shape, dtype=np.int64),
-    )
+    car, claim = np.zeros(areas.order.shape, dtype=CAR), np.zeros(areas.row.size, dtype=CLAIM)
+    car["s"] = np.nan
+    car["lead_at"] = car["line"] = np.inf
+    car["leader"] = car["freed_tick"] = -1
+    claim["stopped"] = -1.0
+    return Waiting(car=car, claim=claim)
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +186,7 @@ def note_waiting(
 
     Args:
         areas: of the batch.
-        own: is updated; ``own.s[w]`` must hold the state before the tick.
+        own: is updated; ``s`` of the world's cars must be that before the tick.
         w: world.
         present: (n,) who is there.
         now: (n, 5) x, y, speed, cosine and sine of the heading.
@@ -171,25 +194,27 @@ def note_waiting(
         tick: of the world.
     """
     for i in range(present.size):
+        car = own.car[w, i]
         held = False
         stands = present[i] and now[i, 2] < STANDING_MPS
         for row in range(areas.first[w, i], areas.first[w, i + 1]):
+            area, claim = areas.row[row], own.claim[row]
             if not present[i]:
-                own.holds[row] = False
-            held = held or own.holds[row]
-            front = own.s[w, i] + 0.5 * size[i, 0]
-            if own.freed[row] and front - size[i, 0] >= areas.span[row, OWN_OUT]:
-                own.freed[row] = False
-            if own.stopped[row] >= 0.0:
-                own.stopped[row] += DT_S
-            elif stands and abs(areas.span[row, HOLD_AT] - front) <= AT_LINE_M:
-                own.stopped[row] = 0.0
-        own.held[w, i] = held or own.leader[w, i] >= 0
-        own.stood[w, i] = own.stood[w, i] + DT_S if stands else 0.0
+                claim.holds = False
+            held = held or claim.holds
+            front = car.s + 0.5 * size[i, 0]
+            if claim.freed and front - size[i, 0] >= area.own_out:
+                claim.freed = False
+            if claim.stopped >= 0.0:
+                claim.stopped += DT_S
+            elif stands and abs(area.hold_at - front) <= AT_LINE_M:
+                claim.stopped = 0.0
+        car.held = held or car.leader >= 0
+        car.stood = car.stood + DT_S if stands else 0.0
         if not held:
-            own.waited[w, i] = 0.0
+            car.waited = 0.0
         elif stands:
-            own.waited[w, i] += DT_S
+            car.waited += DT_S
     _resolve_cycles(areas, own, w, present, now, tick)
 
 
@@ -204,22 +229,22 @@ def _resolve_cycles(areas: Areas, own: Waiting, w: int, present: BoolArray, now:
         if not present[i] or now[i, 2] >= STANDING_MPS:
             continue
         for row in range(areas.first[w, i], areas.first[w, i + 1]):
-            j = areas.other[row]
-            if own.holds[row] and present[j] and now[j, 2] < STANDING_MPS:
+            j = areas.row[row].other
+            if own.claim[row].holds and present[j] and now[j, 2] < STANDING_MPS:
                 start[edges] = i
                 end[edges] = j
                 edges += 1
-        if own.leader[w, i] >= 0:
+        if own.car[w, i].leader >= 0:
             start[edges] = i
-            end[edges] = own.leader[w, i]
+            end[edges] = own.car[w, i].leader
             edges += 1
     member = np.zeros(n, dtype=np.bool_)
     if edges > 1:
         on_cycles(start[:edges], end[:edges], n, member)
     for i in range(n):
-        own.locked[w, i] = own.locked[w, i] + DT_S if member[i] else 0.0
+        own.car[w, i].locked = own.car[w, i].locked + DT_S if member[i] else 0.0
     for i in range(n):
-        if member[i] and own.locked[w, i] >= DEADLOCK_S - 1e-9:
+        if member[i] and own.car[w, i].locked >= DEADLOCK_S - 1e-9:
             _free_one(areas, own, w, i, start[:edges], end[:edges], member, tick)
 
 
@@ -241,21 +266,21 @@ def _free_one(
                 grown = True
     chosen = -1
     for i in range(n):
-        if not circle[i] or own.leader[w, i] >= 0:
+        if not circle[i] or own.car[w, i].leader >= 0:
             continue
-        longer = chosen < 0 or own.stood[w, i] > own.stood[w, chosen] + 1e-9
-        as_long = chosen >= 0 and abs(own.stood[w, i] - own.stood[w, chosen]) <= 1e-9
+        longer = chosen < 0 or own.car[w, i].stood > own.car[w, chosen].stood + 1e-9
+        as_long = chosen >= 0 and abs(own.car[w, i].stood - own.car[w, chosen].stood) <= 1e-9
         if longer or (as_long and areas.order[w, i] < areas.order[w, chosen]):
             chosen = i
     for i in range(n):
         if circle[i]:
-            own.locked[w, i] = 0.0
+            own.car[w, i].locked = 0.0
     if chosen >= 0:
-        own.freed_tick[w, chosen] = tick
-        own.num_freed[w, chosen] += 1
+        own.car[w, chosen].freed_tick = tick
+        own.car[w, chosen].num_freed += 1
         for row in range(areas.first[w, chosen], areas.first[w, chosen + 1]):
-            if circle[areas.other[row]]:
-                own.freed[row] = True
+            if circle[areas.row[row].other]:
+                own.claim[row].freed = True
 
 
 @njit(cache=True, nogil=True)
@@ -289,130 +314,135 @@ def yield_accel(
         lead_speed: its speed [m/s].
         p: parameters of car following.
     """
-    s, v, length = own.s[w, i], now[i, 2], size[i, 0]
-    front = s + 0.5 * length
-    margin = first_margin(own.waited[w, i])
+    car, v, length = own.car[w, i], now[i, 2], size[i, 0]
+    front = car.s + 0.5 * length
+    margin = first_margin(car.waited)
     line = math.inf
     for row in range(areas.first[w, i], areas.first[w, i + 1]):
-        j = areas.other[row]
-        own.holds[row] = False
-        distance = areas.span[row, OWN_IN] - front
+        area, claim = areas.row[row], own.claim[row]
+        j = area.other
+        claim.holds = False
+        distance = area.own_in - front
         if distance > LOOK_M:
             continue  # not a break: all rows beyond must forget that they held
-        if not present[j] or math.isnan(own.s[w, j]) or s - 0.5 * length >= areas.span[row, OWN_OUT]:
-            own.granted[row] = False
+        if not present[j] or math.isnan(own.car[w, j].s) or car.s - 0.5 * length >= area.own_out:
+            claim.granted = False
             continue
         if is_committed(v, distance):
             continue
-        if _must_hold(areas, own, w, i, row, now, size, obeys, desired, gap, lead_speed, margin, p):
-            own.holds[row] = True
-            line = min(line, _line(areas, row, front))
+        if _must_hold(
+            area, claim, own.claim[area.mirror], areas.row[area.mirror], car, own.car[w, j],
+            areas.order[w, i] < areas.order[w, j], v, now[j, 2], length, size[j, 0], obeys[j], desired, gap,
+            lead_speed, margin, p,
+        ):  # fmt: skip
+            claim.holds = True
+            line = min(line, _line(area, front))
+    car.line = line
     if line == math.inf:
         return math.inf
-    return hold_accel(v, desired, _clear_line(areas, own, w, i, present, v, front, length, line) - front, p)
-
-
-@njit(cache=True, nogil=True)
-def _line(areas: Areas, row: int, front: float) -> float:
-    """Arc length where a front waits for an area: the stop line, if it is not passed, else 1 m before it."""
-    line = areas.span[row, HOLD_AT]
-    return line if line - front >= -PASSED_LINE_M else areas.span[row, OWN_IN] - HOLD_BEFORE_M
-
-
-@njit(cache=True, nogil=True)
-def _clear_line(
-    areas: Areas, own: Waiting, w: int, i: int, present: BoolArray, v: float, front: float, length: float, line: float
-) -> float:
-    """Where to wait so that the waiting car stands in no area before that somebody else still needs."""
-    for row in range(areas.first[w, i + 1] - 1, areas.first[w, i] - 1, -1):
-        j, begin = areas.other[row], areas.span[row, OWN_IN]
-        if begin >= line or areas.span[row, OWN_OUT] <= line - length or is_committed(v, begin - front):
+    for row in range(areas.first[w, i + 1] - 1, areas.first[w, i] - 1, -1):  # stand in no area that somebody needs
+        area = areas.row[row]
+        if area.own_in >= line or area.own_out <= line - length or is_committed(v, area.own_in - front):
             continue
-        if present[j] and areas.kind[row] != MERGING and own.s[w, j] < areas.span[row, OTHER_OUT]:
-            line = min(line, _line(areas, row, front))
-    return line
+        if present[area.other] and area.kind != MERGING and own.car[w, area.other].s < area.other_out:
+            line = min(line, _line(area, front))
+    car.line = line
+    return hold_accel(v, desired, line - front, p)
+
+
+@njit(cache=True, nogil=True)
+def _line(area: Any, front: float) -> float:
+    """Arc length where a front waits for an area: the stop line, if it is not passed, else 1 m before it."""
+    return area.hold_at if area.hold_at - front >= -PASSED_LINE_M else area.own_in - HOLD_BEFORE_M
 
 
 @njit(cache=True, nogil=True)
 def _must_hold(
-    areas: Areas,
-    own: Waiting,
-    w: int,
-    i: int,
-    row: int,
-    now: FloatArray,
-    size: FloatArray,
-    obeys: BoolArray,
+    area: Any,
+    claim: Any,
+    their_claim: Any,
+    their_area: Any,
+    car: Any,
+    other: Any,
+    before: bool,
+    v: float,
+    other_speed: float,
+    length: float,
+    other_length: float,
+    obeys: bool,
     desired: float,
     gap: float,
     lead_speed: float,
     margin: float,
     p: IdmParameters,
 ) -> bool:
-    """Whether a car holds before one area that it has not reached, for a car that is there."""
-    j, span, mirror = areas.other[row], areas.span[row], areas.mirror[row]
-    half, other_half = 0.5 * size[i, 0], 0.5 * size[j, 0]
-    distance, to_end = span[OWN_IN] - own.s[w, i] - half, span[OWN_OUT] - own.s[w, i] - half
-    ahead = span[OTHER_IN] - own.s[w, j] - other_half
-    to_leave = span[OTHER_OUT] - own.s[w, j] + other_half
+    """Whether a car holds before one area that it has not reached, for a car that is there.
+
+    Args:
+        area: of the car.
+        claim: what it remembers about it.
+        their_claim: what the other one does; anything for pedestrians.
+        their_area: the same area seen from the other one; anything for pedestrians.
+        car: what the car remembers.
+        other: what the other one does.
+        before: whether the car is before the other one in the order of names.
+        v: speed of the car [m/s].
+        other_speed: of the other one [m/s].
+        length: of the car [m].
+        other_length: of the other one [m].
+        obeys: whether the other one follows these rules.
+        desired, gap, lead_speed, p: see :func:`yield_accel`.
+        margin: T_1 [s].
+    """
+    distance, to_end = area.own_in - car.s - 0.5 * length, area.own_out - car.s - 0.5 * length
+    ahead = area.other_in - other.s - 0.5 * other_length
+    to_leave = area.other_out - other.s + 0.5 * other_length
     if to_leave <= 0.0:
         return False
-    v, v_j = now[i, 2], now[j, 2]
-    if areas.kind[row] == WALKER:
-        return walker_goes_first(ahead, v_j)
-    rank = areas.rank[row]
-    stays = v_j < STANDING_MPS and (own.held[w, j] or (not obeys[j] and own.stood[w, j] >= STAYS_S))
-    v_j = 0.0 if stays else max(v_j, CREEP_MPS)
-    t_in, t_out = dash_time(distance, v, desired), dash_time(to_end + size[i, 0], v, desired)
+    if area.kind == WALKER:
+        return walker_goes_first(ahead, other_speed)
+    stays = other_speed < STANDING_MPS and (other.held or (not obeys and other.stood >= STAYS_S))
+    v_j = 0.0 if stays else max(other_speed, CREEP_MPS)
+    t_in, t_out = dash_time(distance, v, desired), dash_time(to_end + length, v, desired)
     in_j, out_j = cruise_time(ahead, v_j), cruise_time(to_leave, v_j)
-    if rank == NEITHER and not stays:
+    if area.rank == NEITHER and not stays:
         in_j = dash_time(ahead, v_j, max(desired, v_j))  # it may take the gap as well
-    blocks = areas.kind[row] != MERGING and in_j < BLOCK_SOON_S
-    if blocks and not leaves_room(gap, lead_speed, t_out, to_end, size[i, 0], p.min_gap_m):
+    blocks = area.kind != MERGING and in_j < BLOCK_SOON_S
+    if blocks and not leaves_room(gap, lead_speed, t_out, to_end, length, p.min_gap_m):
         return True
-    entering = is_committed(now[j, 2], ahead)
-    freed = own.freed[mirror]
-    if own.freed[row] and not freed:
+    entering = is_committed(other_speed, ahead)
+    if claim.freed and not their_claim.freed:
         return entering and ahead <= 0.0 and t_in < out_j
-    if entering and ahead <= 0.0 and now[j, 2] < STANDING_MPS:
+    if entering and ahead <= 0.0 and other_speed < STANDING_MPS:
         return True
-    if rank == ALL_WAY and not freed:
+    if area.rank == ALL_WAY and not their_claim.freed:
         if entering:
             return t_in < out_j + SECOND_MARGIN_S
-        if own.stopped[row] < 0.0:
+        if claim.stopped < 0.0:
             return True
-        earlier = stopped_earlier(
-            own.stopped[row], own.stopped[mirror], areas.from_right[row], areas.order[w, i] < areas.order[w, j]
-        )
+        earlier = stopped_earlier(claim.stopped, their_claim.stopped, area.from_right, before)
         return not earlier and in_j < BLOCK_SOON_S
-    if not freed and _goes_before(
-        areas, rank, row, distance, v, ahead, now[j, 2], areas.order[w, i], areas.order[w, j]
-    ):
+    if not their_claim.freed and _goes_before(area, their_area, distance, v, ahead, other_speed, before):
         return entering and t_in < out_j and in_j < t_out
-    if own.locked[w, i] > 0.0 and own.locked[w, j] > 0.0:
+    if car.locked > 0.0 and other.locked > 0.0:
         return True  # in a circle everybody is held by somebody: nobody may conclude from that that the other stays
-    if own.granted[row] and keeps_grant(t_out, in_j, margin, v, distance):
+    if claim.granted and keeps_grant(t_out, in_j, margin, v, distance):
         return False
     choice = gap_choice(t_in, t_out, in_j, out_j, margin)
-    if choice == FIRST and areas.kind[row] == MERGING:
-        space = ahead - v_j * t_in + (span[OTHER_OUT] - span[OTHER_IN]) - (span[OWN_OUT] - span[OWN_IN]) - size[i, 0]
+    if choice == FIRST and area.kind == MERGING:
+        space = ahead - v_j * t_in + (area.other_out - area.other_in) - (area.own_out - area.own_in) - length
         if in_j < math.inf and imposed_accel(v_j, space, dash_speed(t_in, v, desired), p) < -IMPOSED_DECEL_MPS2:
             choice = HOLD
-    own.granted[row] = choice == FIRST
+    claim.granted = choice == FIRST
     return choice == HOLD
 
 
 @njit(cache=True, nogil=True)
-def _goes_before(
-    areas: Areas, rank: int, row: int, distance: float, v: float, ahead: float, v_j: float, order: int, order_j: int
-) -> bool:
+def _goes_before(area: Any, their_area: Any, distance: float, v: float, ahead: float, v_j: float, before: bool) -> bool:
     """Whether the own car has priority; where nothing says so, whoever arrives first, then comes from the right."""
-    if rank != NEITHER:
-        return rank == OWN_FIRST
+    if area.rank != NEITHER:
+        return area.rank == OWN_FIRST
     arrives, arrives_j = cruise_time(distance, max(v, SLOW_MPS)), cruise_time(ahead, max(v_j, SLOW_MPS))
     if abs(arrives - arrives_j) > SAME_TIME_S:
         return arrives < arrives_j
-    mirror_right = areas.from_right[areas.mirror[row]]
-    if areas.from_right[row] != mirror_right:
-        return bool(mirror_right)
-    return order < order_j
+    return bool(their_area.from_right) if area.from_right != their_area.from_right else before

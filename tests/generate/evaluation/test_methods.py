@@ -139,7 +139,7 @@ def test_a_cut_in_that_just_misses_is_a_near_miss(ego):
 def test_the_reward_of_the_training_does_not_change_what_is_measured():
     """But for episodes that the published rules end once the ego is surrounded."""
     found = []
-    for reward in ("full", "legacy"):
+    for reward in ("graded", "legacy"):
         worlds = Worlds(replace(SETTINGS, ego="idm", reward=reward), n_worlds=60)
         results = random_tests(worlds, PolicyDriver(load_policy(shipped_file("idm"))), seed=3)
         found.append({r.number: (r.responsibility_per_100_s, r.min_escape_ratio, r.outcome) for r in results})

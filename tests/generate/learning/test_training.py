@@ -48,6 +48,7 @@ def assert_same_state(first, second):
         {"algorithm": "matd3", "n_step": 3},
         {"normalize_observations": True, "normalize_rewards": True, "shared_actor": True, "noise": "ou"},
         {"buffer": 300, "centralized": False},
+        {"algorithm": "mappo", "rollout": 8, "minibatch": 24, "noise": "held", "normalize_observations": True},
     ],
 )
 def test_a_training_in_pieces_equals_one_without_interruption(tmp_path, settings):

@@ -26,6 +26,13 @@ EXTRACTIONS: Registry[Extraction] = Registry(
         "interaction": "giveway.gaps.extractions.interaction:INTERACTION",
         "interaction_lanes": "giveway.gaps.extractions.lanes:LANES",
         "interaction_2v": "giveway.gaps.extractions.interaction:INTERACTION_2V",
+        "generic": "giveway.gaps.extractions.declared:GENERIC",
+        "ind": "giveway.gaps.extractions.declared:IND",
+        "unid": "giveway.gaps.extractions.declared:UNID",
+        "exid": "giveway.gaps.extractions.declared:EXID",
+        "sind": "giveway.gaps.extractions.declared:SIND",
+        "dut": "giveway.gaps.extractions.declared:DUT",
+        "citr": "giveway.gaps.extractions.declared:CITR",
     },
     group="giveway.extractions",
 )

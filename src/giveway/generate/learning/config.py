@@ -9,16 +9,39 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from giveway.core.errors import ConfigError, UnknownNameError
 
-Algorithm = Literal["maddpg", "matd3"]
-NoiseKind = Literal["uniform", "gaussian", "ou"]
+Algorithm = Literal["maddpg", "matd3", "mappo"]
+NoiseKind = Literal["uniform", "gaussian", "ou", "held"]
 NoiseClock = Literal["all", "vector"]
 
 
+MAPPO: Mapping[str, Any] = {
+    "actor_rate": 7e-4,
+    "critic_rate": 7e-4,
+    "noise": "held",
+    "noise_scale": 0.5,
+    "noise_floor": 0.1,
+    "noise_decay": 0.9999995,
+    "learning_starts": 0,
+    "normalize_observations": True,
+    "shared_actor": True,
+}
+"""Defaults of MAPPO from nothing, where they differ from the published table of MADDPG."""
+
+WARM_MAPPO: Mapping[str, Any] = {
+    "actor_rate": 2e-4,
+    "critic_rate": 7e-4,
+    "noise_scale": 0.12,
+    "noise_hold": 3.0,
+    "critic_first": 30,
+}
+"""And after a warm start: small steps around what was cloned, the critic first."""
+
+
 class LearningConfig(BaseModel):
-    """Settings of MADDPG and MATD3.
+    """Settings of MADDPG, MATD3 and MAPPO; defaults are the published table of MADDPG, :data:`MAPPO` those of MAPPO.
 
     Attributes:
-        algorithm: ``maddpg``, or ``matd3`` with twin critics, delayed actors and smoothed targets.
+        algorithm: ``maddpg``, ``matd3`` with twin critics, delayed actors and smoothed targets, or ``mappo``.
         hidden: units of the hidden layers of actors and critics.
         actor_rate: learning rate of the actors.
         critic_rate: learning rate of the critics.
@@ -28,8 +51,9 @@ class LearningConfig(BaseModel):
         buffer: transitions kept.
         update_every: environment steps per update; a step of W worlds counts W.
         learning_starts: environment steps before the first update; until then actions are uniform.
-        noise: kind of exploration noise.
-        noise_scale: scale at the first step.
+        noise: kind of exploration noise; ``held`` is an autoregressive process with the memory of ``noise_hold`` steps.
+        noise_hold: h, rho = 1 - 1/h.
+        noise_scale: scale at the first step; sigma of MAPPO.
         noise_decay: factor per step of the clock.
         noise_floor: smallest scale.
         noise_clock: ``all`` counts every world's step, ``vector`` counts one per step of all worlds.
@@ -50,6 +74,14 @@ class LearningConfig(BaseModel):
         policy_delay: MATD3, critic updates per actor update.
         target_noise: MATD3, deviation of the noise on target actions.
         target_noise_clip: MATD3, bound of that noise.
+        rollout: MAPPO, steps of all worlds between two iterations.
+        minibatch: MAPPO, rows (a step of a world) per update.
+        epochs: MAPPO, over a rollout, at most.
+        max_kl: MAPPO, no further epoch after a larger mean divergence.
+        ratio_clip: MAPPO, bound of the ratio of probabilities.
+        gae_lambda: MAPPO, decay of generalized advantages.
+        rate_steps: MAPPO, environment steps over which the learning rates fall to a tenth.
+        logit_penalty: MAPPO, weight of the mean square of the actor's output before tanh.
 
     Reference:
         Lowe et al. 2017 (MADDPG); Ackermann et al. 2019 (MATD3); Fujimoto et al. 2018 (TD3). Layers, rates, noise and
@@ -69,6 +101,7 @@ class LearningConfig(BaseModel):
     update_every: int = Field(default=10, ge=1)
     learning_starts: int = Field(default=1_000, ge=0)
     noise: NoiseKind = "uniform"
+    noise_hold: float = Field(default=5.0, ge=1)
     noise_scale: float = Field(default=0.75, ge=0)
     noise_decay: float = Field(default=0.999995, gt=0, le=1)
     noise_floor: float = Field(default=0.01, ge=0)
@@ -88,6 +121,14 @@ class LearningConfig(BaseModel):
     policy_delay: int = Field(default=2, ge=1)
     target_noise: float = Field(default=0.2, ge=0)
     target_noise_clip: float = Field(default=0.5, ge=0)
+    rollout: int = Field(default=64, ge=1, le=10_000)
+    minibatch: int = Field(default=8192, ge=1)
+    epochs: int = Field(default=3, ge=1, le=100)
+    max_kl: float = Field(default=0.05, gt=0)
+    ratio_clip: float = Field(default=0.2, gt=0, lt=1)
+    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    rate_steps: int = Field(default=2_000_000, ge=1)
+    logit_penalty: float = Field(default=1e-3, ge=0)
 
     @model_validator(mode="after")
     def _has_somebody_to_imitate(self) -> Self:
@@ -116,8 +157,11 @@ class LearningConfig(BaseModel):
         for name in values:
             if name not in LearningConfig.model_fields:
                 raise UnknownNameError("learning setting", name, LearningConfig.model_fields, where=where)
+        base: Mapping[str, Any] = MAPPO if values.get("algorithm") == "mappo" else {}
+        if base and values.get("warm_steps"):
+            base = {**base, **WARM_MAPPO}
         try:
-            return LearningConfig(**values)
+            return LearningConfig(**{**base, **values})
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"])

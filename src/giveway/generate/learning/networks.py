@@ -139,6 +139,10 @@ class Learner:
         self._moments = torch.zeros_like(self.target), torch.zeros_like(self.target)
         self._step = torch.zeros(())
 
+    def gradient_norm(self) -> float:
+        """Largest norm of a network's gradient."""
+        return float(torch.linalg.vector_norm(self.gradient, dim=1).max())
+
     def clip_gradient(self) -> None:
         """Each row of the gradient to the norm ``clip`` at most."""
         norm = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)

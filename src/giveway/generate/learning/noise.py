@@ -38,14 +38,19 @@ class Noise:
         self._kind = config.noise
         self._shape = shape
         self._rng = rng
-        self._state = np.zeros(shape)
+        self._rho = 1.0 - 1.0 / config.noise_hold
+        self._state = rng.standard_normal(shape) if config.noise == "held" else np.zeros(shape)
 
     def draw(self, scale: float) -> FloatArray:
         """(W, k, a) noise.
 
-        Uniform on [-scale, scale), normal with deviation ``scale``, or an Ornstein-Uhlenbeck process driven by such
-        normal noise.
+        Uniform on [-scale, scale), normal with deviation ``scale``, an Ornstein-Uhlenbeck process driven by such
+        normal noise, or ``scale`` times n_t = rho n_{t-1} + sqrt(1 - rho^2) xi_t, whose marginal is standard normal.
         """
+        if self._kind == "held":
+            fresh = self._rng.standard_normal(self._shape)
+            self._state = self._rho * self._state + np.sqrt(1.0 - self._rho**2) * fresh
+            return scale * self._state
         if self._kind == "uniform":
             return scale * self._rng.uniform(-1.0, 1.0, self._shape)
         normal = scale * self._rng.standard_normal(self._shape)
@@ -56,4 +61,5 @@ class Noise:
 
     def restart(self, worlds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> None:
         """Forget the state of worlds whose episode ended."""
-        self._state[worlds] = 0.0
+        held = self._kind == "held"
+        self._state[worlds] = self._rng.standard_normal(self._state[worlds].shape) if held else 0.0

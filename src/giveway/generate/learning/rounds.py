@@ -29,6 +29,10 @@ class RoundReport:
         critic_loss: mean over updates and cars; NaN without updates.
         value: mean value the critics gave to the actors; NaN without updates.
         outcomes: name of the outcome to number of finished episodes.
+        grades: grade of the ending to number of finished episodes; those without one are not listed.
+        terms: weighted sum of each term of the reward per episode, mean over cars.
+        saturation: share of action numbers, noise included, beyond 0.95.
+        learning: further curves of the learner, e.g. norms of gradients, divergence, explained variance.
         evaluation: measures of the policy without noise; empty if it was not evaluated.
     """
 
@@ -41,13 +45,20 @@ class RoundReport:
     critic_loss: float
     value: float
     outcomes: Mapping[str, int] = field(default_factory=dict[str, int])
+    grades: Mapping[str, int] = field(default_factory=dict[str, int])
+    terms: Mapping[str, float] = field(default_factory=dict[str, float])
+    saturation: float = math.nan
+    learning: Mapping[str, float] = field(default_factory=dict[str, float])
     evaluation: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def measures(self) -> dict[str, float]:
         """What tables and curves show of it."""
-        names = ("mean_return", "critic_loss", "value", "noise")
-        return {**{name: getattr(self, name) for name in names}, **self.evaluation}
+        names = ("mean_return", "critic_loss", "value", "noise", "saturation")
+        terms = {f"term_{name}": value for name, value in self.terms.items()}
+        grades = {f"episodes_{name}": float(count) for name, count in self.grades.items()}
+        own = {name: getattr(self, name) for name in names}
+        return {**own, **self.learning, **terms, **grades, **self.evaluation}
 
     def score(self, measure: str) -> float:
         """By which rounds are compared: a measure of the evaluation, the mean return without; -inf if not finite."""

@@ -6,12 +6,14 @@ was killed goes on from its last round exactly as if it had not been.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from giveway.core.arrays import BoolArray, IntArray
 from giveway.core.errors import UsageError
@@ -19,17 +21,20 @@ from giveway.core.seeds import seed_for, stream
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.demonstrations import Demonstrations
 from giveway.generate.learning.maddpg import Losses, MultiAgentLearner
+from giveway.generate.learning.mappo import PpoLearner
 from giveway.generate.learning.noise import Noise, noise_scale
 from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
 from giveway.generate.learning.replay import Accumulator, Batch, ReplayBuffer, Shape
 from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.statistics import RunningStatistics
-from giveway.generate.protocol import Outcome, VectorWorlds
+from giveway.generate.protocol import GRADES, Outcome, Transition, VectorWorlds
 
 if TYPE_CHECKING:
     from giveway.generate.learning.warm_start import Demonstrator
 
 MAX_SEED = 2**31 - 1
+SATURATED = 0.95
+"""Actions beyond this magnitude count as saturated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +92,8 @@ class Training:
         self.made = dict(made or {})
         self.shape = Shape(cars=worlds.n_cars, observation=worlds.observation_size, action=worlds.action_size)
         weights = torch.Generator().manual_seed(seed_for(seed, "weights") % 2**63)
-        self.learner = MultiAgentLearner(self.shape, config, weights)
+        kind = PpoLearner if config.algorithm == "mappo" else MultiAgentLearner
+        self.learner = kind(self.shape, config, weights)
         self.buffer = ReplayBuffer(self.shape, max(min(config.buffer, steps + worlds.n_worlds), config.batch))
         self.observed = RunningStatistics((self.shape.cars, self.shape.observation))
         self.rewarded = RunningStatistics((self.shape.cars,))
@@ -118,10 +124,17 @@ class Training:
 
             warm_start(self, self.demonstrator, on_tick)
         self.rounds += 1
-        round_ = _Round(self, on_tick)
+        round_ = self._round(on_tick)
         while self.steps < goal:
             round_.step()
         return round_.report()
+
+    def _round(self, on_tick: Callable[[Tick], None] | None) -> RoundBase:
+        if self.config.algorithm != "mappo":
+            return _Round(self, on_tick)
+        from giveway.generate.learning.on_policy import OnPolicyRound
+
+        return OnPolicyRound(self, on_tick)
 
     def scaling(self) -> tuple[Float32Array, Float32Array]:
         """(k, o) mean and deviation of the observations; 0 and 1 if they are taken as they are."""
@@ -146,78 +159,114 @@ class Training:
         )
 
 
-class _Round:
-    """Everything that lives for one round only."""
+class RoundBase(ABC):
+    """Everything that lives for one round only.
+
+    Attributes:
+        observations: (W, k, o) what the cars see now.
+        scale: of the noise.
+    """
 
     def __init__(self, training: Training, on_tick: Callable[[Tick], None] | None) -> None:
         self.training, self.on_tick = training, on_tick
         worlds, config, n = training.worlds, training.config, training.rounds
         self.rng = stream(training.seed, "explore", n)
-        self.sampler = torch.Generator().manual_seed(seed_for(training.seed, "sample", n) % 2**63)
-        shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
-        self.noise = Noise(config, shape, self.rng)
-        self.memory = Accumulator(training.shape, worlds.n_worlds, config.n_step, config.gamma)
+        self.noise = Noise(config, (worlds.n_worlds, worlds.n_cars, worlds.action_size), self.rng)
         self.resets = 0
         self.observations = self._reset(None)
         self.returns = np.zeros((worlds.n_worlds, worlds.n_cars))
         self.finished: list[float] = []
         self.outcomes: dict[str, int] = {}
-        self.losses: list[Losses] = []
+        self.grades: dict[str, int] = {}
+        self.weights = np.array(list(worlds.term_weights.values()))
+        self.terms = np.zeros(self.weights.size)
+        self.saturated = self.acted = 0
         self.scale = 0.0
 
+    @abstractmethod
     def step(self) -> None:
+        """One step of all worlds, and the learning that is due."""
+
+    @abstractmethod
+    def report(self) -> RoundReport:
+        """How the round went."""
+
+    def noise_scale(self) -> float:
+        """Scale of the noise now."""
         training, config = self.training, self.training.config
-        worlds = training.worlds
-        actions = self._explore()
-        moved = worlds.step(actions.astype(np.float64))
-        done = moved.done
-        records = self.memory.push(
-            self.observations, actions, moved.rewards, moved.terminated, moved.active, moved.observations, done
+        return noise_scale(
+            training.steps if config.noise_clock == "all" else training.steps // training.worlds.n_worlds, config
         )
-        training.buffer.add(records)
-        if config.normalize_observations:
-            training.observed.add(self.observations)
-        if config.normalize_rewards:
-            training.rewarded.add(moved.rewards)
+
+    def scaled(self, observations: Float32Array) -> Tensor:
+        """In the units the networks see."""
+        x = torch.from_numpy(observations)
+        if not self.training.config.normalize_observations:
+            return x
+        mean, deviation = (torch.from_numpy(a) for a in self.training.scaling())
+        return (x - mean) / deviation
+
+    def drive(self, actions: Float32Array) -> Transition:
+        """Move all worlds, keep account, start finished worlds again."""
+        training = self.training
+        moved = training.worlds.step(actions.astype(np.float64))
+        done = moved.done
         self.returns += moved.rewards * moved.active
-        self._finish(done, moved.outcome)
+        self.terms += moved.terms[..., : self.weights.size].sum(axis=(0, 1)) * self.weights
+        self.saturated += int((np.abs(actions[moved.active]) > SATURATED).sum())
+        self.acted += actions[moved.active].size
+        self._finish(done, moved.outcome, moved.grade)
         self.observations = self._reset(done) if done.any() else moved.observations
-        training.steps += worlds.n_worlds
-        self._learn()
+        training.steps += training.worlds.n_worlds
+        return moved
+
+    def tell(self) -> None:
+        """A word of progress."""
         if self.on_tick is not None:
             self.on_tick(
                 Tick(
-                    steps=training.steps,
-                    updates=training.learner.updates,
+                    steps=self.training.steps,
+                    updates=self.training.learner.updates,
                     noise=self.scale,
                     episodes=len(self.finished),
-                    mean_return=_mean(self.finished),
+                    mean_return=mean_of(self.finished),
                 )
             )
 
-    def _explore(self) -> Float32Array:
-        training, config = self.training, self.training.config
-        worlds = training.worlds
-        shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
-        clock = training.steps if config.noise_clock == "all" else training.steps // worlds.n_worlds
-        self.scale = noise_scale(clock, config)
-        if training.steps < config.learning_starts:
-            return self.rng.uniform(-1.0, 1.0, shape).astype(np.float32)
-        with torch.no_grad():
-            x = torch.from_numpy(self.observations)
-            if config.normalize_observations:
-                mean, deviation = (torch.from_numpy(a) for a in training.scaling())
-                x = (x - mean) / deviation
-            chosen = training.learner.act(x).transpose(0, 1).numpy()
-        return np.clip(chosen + self.noise.draw(self.scale), -1.0, 1.0).astype(np.float32)
+    def summary(self, *, critic_loss: float, value: float, learning: Mapping[str, float]) -> RoundReport:
+        """The report, with what the learner says."""
+        training = self.training
+        return RoundReport(
+            round=training.rounds,
+            steps=training.steps,
+            updates=training.learner.updates,
+            episodes=len(self.finished),
+            mean_return=mean_of(self.finished),
+            noise=self.scale,
+            critic_loss=critic_loss,
+            value=value,
+            outcomes=dict(sorted(self.outcomes.items())),
+            grades=dict(sorted(self.grades.items())),
+            terms=self._terms_per_episode(),
+            saturation=self.saturated / self.acted if self.acted else float("nan"),
+            learning=learning,
+        )
 
-    def _finish(self, done: BoolArray, codes: IntArray) -> None:
+    def _terms_per_episode(self) -> dict[str, float]:
+        """Weighted sum of each term per finished episode and car; what the round's open episodes got is shared out."""
+        names, share = self.training.worlds.term_weights, max(len(self.finished), 1) * self.training.worlds.n_cars
+        return {name: float(value) / share for name, value in zip(names, self.terms, strict=True)}
+
+    def _finish(self, done: BoolArray, codes: IntArray, grades: IntArray) -> None:
         if not done.any():
             return
         self.finished += self.returns[done].mean(axis=1).tolist()
         for code, count in zip(*np.unique(codes[done], return_counts=True), strict=True):
             name = Outcome(code).name.lower()
             self.outcomes[name] = self.outcomes.get(name, 0) + int(count)
+        for code, count in zip(*np.unique(grades[done & (grades > 0)], return_counts=True), strict=True):
+            name = str(GRADES[code])
+            self.grades[name] = self.grades.get(name, 0) + int(count)
         self.returns[done] = 0.0
         self.noise.restart(done)
 
@@ -226,6 +275,46 @@ class _Round:
         self.resets += 1
         return np.ascontiguousarray(self.training.worlds.reset(seed=seed, worlds=done), dtype=np.float32)
 
+
+class _Round(RoundBase):
+    """A round of MADDPG or MATD3, which learn from a replay."""
+
+    def __init__(self, training: Training, on_tick: Callable[[Tick], None] | None) -> None:
+        super().__init__(training, on_tick)
+        assert isinstance(training.learner, MultiAgentLearner)
+        self.learner = training.learner
+        self.sampler = torch.Generator().manual_seed(seed_for(training.seed, "sample", training.rounds) % 2**63)
+        self.memory = Accumulator(
+            training.shape, training.worlds.n_worlds, training.config.n_step, training.config.gamma
+        )
+        self.losses: list[Losses] = []
+
+    def step(self) -> None:
+        training, config = self.training, self.training.config
+        seen, actions = self.observations, self._explore()
+        moved = self.drive(actions)
+        records = self.memory.push(
+            seen, actions, moved.rewards, moved.terminated, moved.active, moved.observations, moved.done
+        )
+        training.buffer.add(records)
+        if config.normalize_observations:
+            training.observed.add(seen)
+        if config.normalize_rewards:
+            training.rewarded.add(moved.rewards)
+        self._learn()
+        self.tell()
+
+    def _explore(self) -> Float32Array:
+        training, config = self.training, self.training.config
+        worlds = training.worlds
+        self.scale = self.noise_scale()
+        if training.steps < config.learning_starts:
+            shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
+            return self.rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+        with torch.no_grad():
+            chosen = self.learner.act(self.scaled(self.observations)).transpose(0, 1).numpy()
+        return np.clip(chosen + self.noise.draw(self.scale), -1.0, 1.0).astype(np.float32)
+
     def _learn(self) -> None:
         training, config = self.training, self.training.config
         if training.steps < config.learning_starts or len(training.buffer) < config.batch:
@@ -233,32 +322,23 @@ class _Round:
         training.owed += training.worlds.n_worlds
         while training.owed >= config.update_every:
             batch = training.scaled(training.buffer.sample(config.batch, self.sampler))
-            self.losses.append(training.learner.update(batch, self.sampler, self._demonstrated()))
+            self.losses.append(self.learner.update(batch, self.sampler, self._demonstrated()))
             training.owed -= config.update_every
 
     def _demonstrated(self) -> Demonstrations | None:
         training = self.training
-        if training.demonstrations is None or not training.learner.updates_actors_next:
+        if training.demonstrations is None or not self.learner.updates_actors_next:
             return None
         mean, deviation = (torch.from_numpy(a) for a in training.scaling())
         return training.demonstrations.sample(training.config.batch, self.sampler).scaled(mean, deviation)
 
     def report(self) -> RoundReport:
-        training = self.training
         critic = [float(loss.critic.mean()) for loss in self.losses]
         value = [float(loss.value.mean()) for loss in self.losses if loss.value is not None]
-        return RoundReport(
-            round=training.rounds,
-            steps=training.steps,
-            updates=training.learner.updates,
-            episodes=len(self.finished),
-            mean_return=_mean(self.finished),
-            noise=self.scale,
-            critic_loss=_mean(critic),
-            value=_mean(value),
-            outcomes=dict(sorted(self.outcomes.items())),
-        )
+        learning = {"td_error": mean_of(critic) ** 0.5} if critic else {}
+        return self.summary(critic_loss=mean_of(critic), value=mean_of(value), learning=learning)
 
 
-def _mean(values: list[float]) -> float:
+def mean_of(values: Sequence[float]) -> float:
+    """Mean, NaN of nothing."""
     return float(np.mean(values)) if values else float("nan")

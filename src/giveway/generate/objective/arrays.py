@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from giveway.generate.objective.weights import LegacyWeights, RewardWeights
+from giveway.generate.objective.weights import LegacyWeights, RewardWeights, V1Weights
 from giveway.sim.bicycle import MotionBounds
 
 DT_S = 0.1
+RECENT = 7
+"""Ticks that naturalness looks at: differences over 0.5 s, and those one tick earlier."""
 
 
 class Fact(IntEnum):
@@ -28,6 +30,7 @@ class Fact(IntEnum):
     CULPABLE_STEPS = 5
     CAR_STEPS = 6
     NEAR_MISS = 7
+    UNNATURAL = 8
 
 
 class ObservationMode(IntEnum):
@@ -38,14 +41,15 @@ class ObservationMode(IntEnum):
 
 
 class RewardMode(IntEnum):
-    """Which reward is given."""
+    """Which reward is given: by grades, that of release 0.1, or that of the published code."""
 
-    FULL = 0
-    LEGACY = 1
+    GRADED = 0
+    V1 = 1
+    LEGACY = 2
 
 
-class Naturalness(NamedTuple):
-    """Histogram prior of how people drive, for compiled code.
+class V1Prior(NamedTuple):
+    """Histograms of how people drive, of release 0.1, for compiled code.
 
     Attributes:
         low: (5,) lower end of the bins of acceleration, jerk, yaw rate, speed over the limit, headway.
@@ -62,6 +66,32 @@ class Naturalness(NamedTuple):
     typical_headway: float
 
 
+class ManeuverPrior(NamedTuple):
+    """How people drive, by maneuver, for compiled code; see :mod:`giveway.generate.objective.natural`.
+
+    Attributes:
+        low: (5,) lower end of the bins of each variable.
+        width: (5,) of a bin.
+        log_density: (6, 5, B) per class and variable; without recordings (6, 5, 0).
+        ranks: (6, 256) log-density below which the rank of a step is less than each level; falling.
+    """
+
+    low: FloatArray
+    width: FloatArray
+    log_density: FloatArray
+    ranks: FloatArray
+
+
+class Priors(NamedTuple):
+    """Attributes:
+    v1: of the reward of release 0.1.
+    maneuvers: of the graded reward.
+    """
+
+    v1: V1Prior
+    maneuvers: ManeuverPrior
+
+
 class Rules(NamedTuple):
     """Everything that stays the same for all worlds.
 
@@ -74,8 +104,10 @@ class Rules(NamedTuple):
         standstill_steps: the ego fails after standing so long with a free road ahead.
         size: (n, 2) length and width [m].
         bounds: of learning cars.
-        weights: of the full reward.
+        weights: of the graded reward.
+        v1: of the reward of release 0.1.
         legacy: of the artefact's reward.
+        lines_m: (L, M) give-way lines of each way [m]; NaN where there are fewer.
     """
 
     cars: int
@@ -87,7 +119,9 @@ class Rules(NamedTuple):
     size: FloatArray
     bounds: MotionBounds
     weights: RewardWeights
+    v1: V1Weights
     legacy: LegacyWeights
+    lines_m: FloatArray
 
 
 class Judged(NamedTuple):
@@ -99,6 +133,8 @@ class Judged(NamedTuple):
         inline: (W, n, n) for i < j: both were in line one step ago.
         still: (W,) steps that the ego has stood with a free road ahead.
         potential: (W,) of the state.
+        reached: (W,) G, the highest grade so far as a number.
+        recent: (W, k, 7, 2) speed [m/s] and heading relative to the lane [rad] of the last ticks, newest first.
         distance: (W, k) to the ego [m].
         finding: (W,) 0, or the outcome code of what an outside planner did wrong.
         outcome: (W,) codes.
@@ -106,7 +142,7 @@ class Judged(NamedTuple):
             :mod:`giveway.generate.objective.verdicts`.
         avoidable: (W,).
         in_contact: (W,) cars touched each other in the last step; nobody has judged that yet.
-        facts: (W, 8) columns of :class:`Fact`.
+        facts: (W, 9) columns of :class:`Fact`.
     """
 
     last_accel: FloatArray
@@ -114,6 +150,8 @@ class Judged(NamedTuple):
     inline: BoolArray
     still: IntArray
     potential: FloatArray
+    reached: FloatArray
+    recent: FloatArray
     distance: FloatArray
     finding: IntArray
     outcome: IntArray
@@ -154,6 +192,8 @@ def empty_judged(worlds: int, rules: Rules) -> Judged:
         inline=np.zeros((worlds, n, n), dtype=np.bool_),
         still=np.zeros(worlds, dtype=np.int64),
         potential=np.zeros(worlds),
+        reached=np.zeros(worlds),
+        recent=np.zeros((worlds, k, RECENT, 2)),
         distance=np.zeros((worlds, k)),
         finding=np.zeros(worlds, dtype=np.int64),
         outcome=np.ones(worlds, dtype=np.int64),

@@ -13,18 +13,11 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.kernels import njit
 from giveway.core.log import Grade
-from giveway.generate.objective.arrays import (
-    DT_S,
-    Fact,
-    Judged,
-    Naturalness,
-    Results,
-    RewardMode,
-    Rules,
-)
+from giveway.generate.objective.arrays import DT_S, Fact, Judged, Priors, Results, RewardMode, Rules
+from giveway.generate.objective.graded import graded_terms, remember
 from giveway.generate.objective.legacy import FINISH, legacy_reward, stage_of
-from giveway.generate.objective.natural import naturalness
 from giveway.generate.objective.safety import escape_ratio, look_ahead, update_culpable
+from giveway.generate.objective.v1 import v1_terms
 from giveway.generate.protocol import GRADES, Outcome
 from giveway.roads.tables import RoadTables
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, STEER, X, Y, curvature_of
@@ -41,28 +34,16 @@ COLLISION, EGO_OFF_ROAD, EGO_STANDSTILL = (
     int(Outcome.EGO_STANDSTILL),
 )
 AT_FAULT, NEAR = GRADES.index(Grade.A), GRADES.index(Grade.NEAR_MISS)
-LEGACY = int(RewardMode.LEGACY)
+LEGACY, V1 = int(RewardMode.LEGACY), int(RewardMode.V1)
 MIN_TTC, MIN_ESCAPE, NEAR_MISS = int(Fact.MIN_TTC), int(Fact.MIN_ESCAPE), int(Fact.NEAR_MISS)
 INFEASIBLE, OFF_ROAD_STEPS = int(Fact.INFEASIBLE_STEPS), int(Fact.OFF_ROAD_STEPS)
 CULPABLE_STEPS, CAR_STEPS = int(Fact.CULPABLE_STEPS), int(Fact.CAR_STEPS)
 
-POTENTIAL_M = 30.0
-NEAR_MISS_SHARE = 0.5
-"""Of the terminal reward, for a near miss in an episode without a failure."""
 OFF_ROAD_M = 0.3
 """A car is off the road when a corner is farther out than this."""
 STILL_MPS = 0.2
 FREE_AHEAD_M = 10.0
 ROUNDING = 1e-6
-
-
-@njit(nogil=True)
-def potential_of(distance: FloatArray, present: BoolArray) -> float:
-    """Phi = -mean_i min(d_i, 30 m) / 30 m; a car that is gone counts as far away."""
-    total = 0.0
-    for c in range(distance.size):
-        total += min(distance[c], POTENTIAL_M) if present[c + 1] else POTENTIAL_M
-    return -total / (POTENTIAL_M * distance.size)
 
 
 @njit(nogil=True)
@@ -155,7 +136,7 @@ def judge(
     w: int,
     road: RoadTables,
     rules: Rules,
-    prior: Naturalness,
+    priors: Priors,
     state: State,
     judged: Judged,
     results: Results,
@@ -168,7 +149,7 @@ def judge(
         w: which world.
         road: tables.
         rules: settings.
-        prior: of natural driving.
+        priors: of natural driving.
         state: of the simulator; cars that leave the road are taken out.
         judged: outcome, grade (but of contacts) and facts are updated.
         results: rewards, terms and flags are written.
@@ -202,6 +183,7 @@ def judge(
         inward = state.lane[w, i, 0] > 0.5 * rules.size[i, 0]
         off_road[i] = far > OFF_ROAD_M and inward
     update_culpable(cars, state.lane[w], state.present[w], rules.size, judged.culpable[w], judged.inline[w])
+    remember(w, rules, state, judged)
     _watch_ego(w, rules, state, judged)
     for c in range(k):
         judged.distance[w, c] = math.hypot(cars[c + 1, X] - cars[0, X], cars[c + 1, Y] - cars[0, Y])
@@ -222,8 +204,10 @@ def judge(
         judged.facts[w, CULPABLE_STEPS] += culpable[c]
     if rules.reward == LEGACY:
         outcome = _legacy_terms(w, rules, state, judged, results, outcome, hits, touched, off_road, distance_before)
+    elif rules.reward == V1:
+        v1_terms(w, road, rules, priors.v1, state, judged, results, outcome, touched, off_road, culpable)
     else:
-        _full_terms(w, road, rules, prior, state, judged, results, outcome, touched, off_road, culpable)
+        graded_terms(w, road, rules, priors.maneuvers, state, judged, results, outcome, off_road, culpable)
     for i in range(1, k + 1):
         if off_road[i]:
             state.present[w, i] = False
@@ -270,46 +254,3 @@ def _legacy_terms(
             stage, shared, distance[at], earlier[at], crashed, bool(off_road[c + 1]), rules.legacy
         )
     return CAPTURED if stage == FINISH and outcome == RUNNING else outcome
-
-
-@njit(nogil=True)
-def _full_terms(
-    w: int, road: RoadTables, rules: Rules, prior: Naturalness, state: State, judged: Judged, results: Results,
-    outcome: int, touched: BoolArray, off_road: BoolArray, culpable: BoolArray,
-) -> None:  # fmt: skip
-    """Terms of the full reward and their weighted sum."""
-    k, p = rules.cars, rules.weights
-    cars = state.car[w]
-    over = outcome != RUNNING and outcome != TIME_OUT
-    potential = 0.0 if over else potential_of(judged.distance[w], state.present[w])
-    shaping = p.discount * potential - judged.potential[w]
-    judged.potential[w] = potential
-    ratio = results.escape[w]
-    closed = 1.0 - ratio if ratio >= p.min_escape else 0.0
-    team = 0.0
-    if not judged.in_contact[w]:  # what a contact is worth is settled with the verdict
-        team = 1.0 if outcome >= COLLISION else (NEAR_MISS_SHARE if judged.grade[w] == NEAR else 0.0)
-    for c in range(k):
-        i = c + 1
-        if not results.active[w, c]:
-            continue
-        terms = results.terms[w, c]
-        terms[0] = shaping
-        terms[1] = closed
-        headway = look_ahead(cars, state.present[w], rules.size, i)[3]
-        jerk = (cars[i, ACCEL] - judged.last_accel[w, i]) / DT_S
-        yaw_rate = cars[i, SPEED] * curvature_of(cars[i, STEER], rules.size[i, 0])
-        terms[2] = naturalness(prior, cars[i, ACCEL], jerk, yaw_rate, cars[i, SPEED] - road.limit, headway)
-        if culpable[c]:
-            terms[3] = -1.0
-        if touched[i]:
-            terms[4] = -1.0
-        terms[5] = -1.0 if off_road[i] else team
-        results.rewards[w, c] = (
-            p.potential * terms[0]
-            + p.escape * terms[1]
-            + p.naturalness * terms[2]
-            + p.responsibility * terms[3]
-            + p.contact * terms[4]
-            + p.terminal * p.terminal_scale * terms[5]
-        )

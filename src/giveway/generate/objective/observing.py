@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from giveway.core.arrays import AnyArray, BoolArray
+from giveway.core.arrays import AnyArray
 from giveway.core.kernels import njit
 from giveway.generate.objective.arrays import ObservationMode, Rules
 from giveway.roads.tables import RoadTables
@@ -13,14 +13,14 @@ from giveway.sim.locate import wrapped
 from giveway.sim.state import State
 
 RELATIVE = int(ObservationMode.RELATIVE)
-OWN, PER_OTHER, ROAD = 5, 8, 3
+OWN, PER_OTHER, ROAD, REACHED = 5, 8, 3, 1
 NEAR_M, SPEED_MPS, TTC_S, GOAL_M = 30.0, 10.0, 10.0, 100.0
 """Units in which distances, speeds, times to collision and the way to the goal are told."""
 
 
 def observation_size(mode: int, cars: int, traffic: int) -> int:
-    """Numbers per car: 5 + 8 (k + m) + 3, or 4 (k + 1) for the artefact's."""
-    return OWN + PER_OTHER * (cars + traffic) + ROAD if mode == RELATIVE else 4 * (cars + 1)
+    """Numbers per car: 5 + 8 (k + m) + 3 + 1, or 4 (k + 1) for the artefact's."""
+    return OWN + PER_OTHER * (cars + traffic) + ROAD + REACHED if mode == RELATIVE else 4 * (cars + 1)
 
 
 @njit(nogil=True, inline="always")
@@ -29,7 +29,7 @@ def _clip(value: float, bound: float) -> float:
 
 
 @njit(nogil=True)
-def _relative(w: int, i: int, road: RoadTables, rules: Rules, state: State, out: AnyArray) -> None:
+def _relative(w: int, i: int, road: RoadTables, rules: Rules, state: State, reached: float, out: AnyArray) -> None:
     own, lane = state.car[w, i], state.lane[w, i]
     out[0] = _clip(lane[1] / road.half_width, 3.0)
     out[1] = lane[2]
@@ -68,6 +68,7 @@ def _relative(w: int, i: int, road: RoadTables, rules: Rules, state: State, out:
     out[at] = 1.0 if road.left[row] >= 0 else 0.0
     out[at + 1] = 1.0 if road.right[row] >= 0 else 0.0
     out[at + 2] = _clip((road.length[state.route[w, i]] - lane[0]) / GOAL_M, 5.0)
+    out[at + 3] = reached
 
 
 @njit(nogil=True)
@@ -88,12 +89,15 @@ def _artefact(w: int, i: int, road: RoadTables, rules: Rules, state: State, out:
 
 
 @njit(nogil=True)
-def observe(w: int, road: RoadTables, rules: Rules, state: State, present: BoolArray, out: AnyArray) -> None:
-    """Write (k, o) what the learning cars of a world see; zeros for one that is gone."""
+def observe(w: int, road: RoadTables, rules: Rules, state: State, reached: float, out: AnyArray) -> None:
+    """Write (k, o) what the learning cars of a world see; zeros for one that is gone.
+
+    ``reached`` is the highest grade so far, without which a reward that pays its growth would not be Markov.
+    """
     for i in range(1, rules.cars + 1):
-        if not present[i]:
+        if not state.present[w, i]:
             out[i - 1, :] = 0.0
         elif rules.observation == RELATIVE:
-            _relative(w, i, road, rules, state, out[i - 1])
+            _relative(w, i, road, rules, state, reached, out[i - 1])
         else:
             _artefact(w, i, road, rules, state, out[i - 1])

@@ -17,7 +17,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.log import Collision, Grade
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.generate.objective.arrays import DT_S, Fact, Judged, Results, RewardMode, Rules
-from giveway.generate.objective.judging import NEAR_MISS_SHARE
+from giveway.generate.objective.v1 import NEAR_MISS_SHARE
 from giveway.generate.protocol import GRADES, Ending, Outcome
 from giveway.roads.queries import prepare
 from giveway.roads.road import Road
@@ -61,8 +61,10 @@ def settle(
 ) -> dict[int, Ending]:
     """Judge the contacts of the last step, note grades and pay what was left open; returns endings by world.
 
-    With the full reward a car earns -1 (times the terminal weight) if it violates in a contact of two cars, or alone in
-    a contact with the ego that does not count; else the team earns 1 for a failure that counts.
+    By grades the team earns the growth of the grade, and a car pays a penalty if it violates in a contact of two cars,
+    or in a contact with the ego of grade D. With the reward of release 0.1 a car earns -1 (times the terminal weight)
+    if it violates in a contact of two cars, or alone in a contact with the ego that does not count; else the team earns
+    1 for a failure that counts.
     """
     found: dict[int, Ending] = {}
     for w in np.flatnonzero(judged.in_contact).tolist():
@@ -76,8 +78,11 @@ def settle(
         else:
             ending = replace(ending_without_contact(judged, w), **_facts(of_cars))
         found[w] = ending
-        if rules.reward == RewardMode.FULL:
-            _pay(w, rules, results, ending, {name for one in of_cars for name in one.verdict.violators}, ids)
+        violators = {name for one in of_cars for name in one.verdict.violators}
+        if rules.reward == RewardMode.GRADED:
+            _pay_grade(w, rules, judged, results, ending, violators, ids)
+        elif rules.reward == RewardMode.V1:
+            _pay_v1(w, rules, results, ending, violators, ids)
     return found
 
 
@@ -186,8 +191,28 @@ def _ending(one: _Judged) -> Ending:
     )
 
 
-def _pay(w: int, rules: Rules, results: Results, ending: Ending, violators: set[str], ids: list[str]) -> None:
-    weights, team = rules.weights, 0.0
+def _pay_grade(
+    w: int, rules: Rules, judged: Judged, results: Results, ending: Ending, violators: set[str], ids: list[str]
+) -> None:
+    weights = rules.weights
+    worth = {Grade.A: weights.at_fault, Grade.B: weights.obliged, Grade.C: weights.avoidable}
+    gain = max(worth.get(ending.grade, 0.0) - float(judged.reached[w]), 0.0) if ending.other else 0.0
+    judged.reached[w] += gain
+    if ending.grade is Grade.D:
+        violators = violators | set(ending.violators)
+    for c in range(rules.cars):
+        if not results.active[w, c]:
+            continue
+        terms = results.terms[w, c]
+        results.rewards[w, c] += weights.incident * gain
+        terms[0] += gain
+        if ids[c + 1] in violators and terms[4] == 0.0:  # once: a car that left the road has paid
+            terms[4] = -1.0
+            results.rewards[w, c] -= weights.penalty
+
+
+def _pay_v1(w: int, rules: Rules, results: Results, ending: Ending, violators: set[str], ids: list[str]) -> None:
+    weights, team = rules.v1, 0.0
     if ending.counts:
         team = 1.0
     elif ending.grade is Grade.NEAR_MISS:

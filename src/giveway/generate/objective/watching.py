@@ -7,26 +7,30 @@ import math
 import numpy as np
 
 from giveway.core import _box_kernels
-from giveway.core.arrays import BoolArray
+from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.kernels import njit
-from giveway.generate.objective import judging, legacy, natural, observing, safety
-from giveway.generate.objective.arrays import Fact, Judged, Naturalness, Results, Rules
-from giveway.generate.objective.judging import judge, potential_of
+from giveway.generate.objective import graded, judging, legacy, natural, observing, safety, v1
+from giveway.generate.objective.arrays import RECENT, Fact, Judged, Priors, Results, RewardMode, Rules
+from giveway.generate.objective.graded import graded_potential
+from giveway.generate.objective.judging import judge
 from giveway.generate.objective.observing import observe
-from giveway.generate.objective.safety import FAN_CHECKS, update_culpable
+from giveway.generate.objective.safety import FAN_CHECKS, escape_ratio, update_culpable
+from giveway.generate.objective.v1 import potential_of
 from giveway.generate.protocol import Outcome
+from giveway.roads.tables import RoadTables
 from giveway.sim import bicycle, contacts, locate, rss
-from giveway.sim.bicycle import ACCEL, HEADING, X, Y
+from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
 from giveway.sim.contacts import fill_box
 from giveway.sim.state import State, Static
 
 RUNNING = int(Outcome.RUNNING)
+GRADED = int(RewardMode.GRADED)
 MIN_TTC, IMPACT_SPEED, MIN_ESCAPE = int(Fact.MIN_TTC), int(Fact.IMPACT_SPEED), int(Fact.MIN_ESCAPE)
 
 
 @njit(cache=True, nogil=True)
-def _begin_world(w: int, rules: Rules, state: State, judged: Judged) -> None:
+def _begin_world(w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, boxes: FloatArray) -> None:
     n = state.car.shape[1]
     for i in range(n):
         judged.last_accel[w, i] = 0.0
@@ -45,24 +49,37 @@ def _begin_world(w: int, rules: Rules, state: State, judged: Judged) -> None:
     judged.facts[w, MIN_TTC] = math.inf
     judged.facts[w, IMPACT_SPEED] = math.nan
     judged.facts[w, MIN_ESCAPE] = 1.0
-    judged.potential[w] = potential_of(judged.distance[w], state.present[w])
+    judged.reached[w] = 0.0
+    for c in range(rules.cars):
+        for t in range(RECENT):  # as if everybody had driven on like this before
+            judged.recent[w, c, t, 0] = state.car[w, c + 1, SPEED]
+            judged.recent[w, c, t, 1] = state.lane[w, c + 1, 2]
+    if rules.reward == GRADED:
+        escape = escape_ratio(
+            road, state.route[w, 0], state.row[w, 0], state.lane[w, 0, 0], state.lane[w, 0, 1], state.car[w],
+            state.present[w], rules.size, boxes,
+        )  # fmt: skip
+        judged.potential[w] = graded_potential(state.car[w], state.present[w], rules, escape)
+    else:
+        judged.potential[w] = potential_of(judged.distance[w], state.present[w])
     update_culpable(state.car[w], state.lane[w], state.present[w], rules.size, judged.culpable[w], judged.inline[w])
     for i in range(n):
         for j in range(n):
             judged.culpable[w, i, j] = 0
 
 
-@compiled(_box_kernels, contacts, locate, rss, safety, judging, observing)
+@compiled(_box_kernels, contacts, locate, rss, safety, v1, graded, judging, observing)
 def begin_judging(
     static: Static, rules: Rules, state: State, judged: Judged, results: Results, worlds: BoolArray
 ) -> None:
     """Begin the marked worlds, whose cars the simulator has placed, and let learning cars look around."""
+    boxes = np.empty((FAN_CHECKS, state.car.shape[1], 7))
     for w in range(worlds.size):
         if worlds[w]:
-            _begin_world(w, rules, state, judged)
+            _begin_world(w, static.road, rules, state, judged, boxes)
             results.terminated[w, :] = False
             results.truncated[w] = False
-            observe(w, static.road, rules, state, state.present[w], results.observations[w])
+            observe(w, static.road, rules, state, judged.reached[w], results.observations[w])
 
 
 @compiled()
@@ -81,11 +98,11 @@ def look_before(rules: Rules, state: State, judged: Judged, results: Results, fi
             judged.last_accel[w, i] = state.car[w, i, ACCEL]
 
 
-@compiled(_box_kernels, bicycle, contacts, locate, rss, safety, natural, legacy, judging, observing)
+@compiled(_box_kernels, bicycle, contacts, locate, rss, safety, natural, v1, graded, legacy, judging, observing)
 def judge_step(
     static: Static,
     rules: Rules,
-    prior: Naturalness,
+    priors: Priors,
     state: State,
     judged: Judged,
     results: Results,
@@ -102,7 +119,7 @@ def judge_step(
         for i in range(n):
             car = state.car[w, i]
             fill_box(car[X], car[Y], car[HEADING], rules.size[i, 0], rules.size[i, 1], after[i])
-        judge(w, static.road, rules, prior, state, judged, results, after, boxes)
-        observe(w, static.road, rules, state, state.present[w], results.observations[w])
+        judge(w, static.road, rules, priors, state, judged, results, after, boxes)
+        observe(w, static.road, rules, state, judged.reached[w], results.observations[w])
         if judged.outcome[w] != RUNNING:
             static.num_ticks[w] = state.tick[w]

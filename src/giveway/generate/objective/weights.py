@@ -6,7 +6,38 @@ from typing import NamedTuple
 
 
 class RewardWeights(NamedTuple):
-    """Weights of the full reward; design note 2.3.
+    """Weights of the graded reward (see :mod:`giveway.generate.objective.graded`).
+
+    Attributes:
+        incident: I, pays the growth of the grade G.
+        near_miss: G after a near miss.
+        avoidable: G of a failure of grade C.
+        obliged: G of a failure of grade B.
+        at_fault: G of a failure of grade A.
+        potential: w_p.
+        naturalness: B_n, the most that a whole episode of unnatural driving costs.
+        responsibility: B_r, the most that a whole episode of unsafe gaps costs.
+        penalty: P, once: for leaving the road, for violating in a contact with another car than the ego, and for
+            violating in a contact of grade D.
+        discount: gamma of the potential-based shaping.
+        near_miss_ttc_s: a time to collision of the ego below this is a near miss.
+    """
+
+    incident: float = 10.0
+    near_miss: float = 0.1
+    avoidable: float = 0.4
+    obliged: float = 0.8
+    at_fault: float = 1.0
+    potential: float = 1.0
+    naturalness: float = 2.0
+    responsibility: float = 1.0
+    penalty: float = 3.0
+    discount: float = 0.99
+    near_miss_ttc_s: float = 0.5
+
+
+class V1Weights(NamedTuple):
+    """Weights of the reward of release 0.1 (see :mod:`giveway.generate.objective.v1`), for comparison.
 
     Attributes:
         potential: w_p.
@@ -15,10 +46,8 @@ class RewardWeights(NamedTuple):
         responsibility: w_r.
         contact: w_c.
         terminal: I.
-        terminal_scale: multiplies I; 5 is what the artefact does.
-        discount: gamma of the potential-based shaping.
-        min_escape: below this share of free manoeuvres a scenario is unsolvable and the escape term is 0.
-        near_miss_ttc_s: a time to collision below this is a near miss.
+        terminal_scale: multiplies I; 5 is what the published code does.
+        min_escape: below this share of free maneuvers a scenario is unsolvable and the escape term is 0.
     """
 
     potential: float = 1.0
@@ -28,9 +57,7 @@ class RewardWeights(NamedTuple):
     contact: float = 1.0
     terminal: float = 10.0
     terminal_scale: float = 1.0
-    discount: float = 0.99
     min_escape: float = 0.05
-    near_miss_ttc_s: float = 0.5
 
 
 class LegacyWeights(NamedTuple):

@@ -31,7 +31,7 @@ def make_road(name: str) -> Road:
         UnknownNameError: nothing of that name.
         MapError: a map that cannot be read or has no way through.
     """
-    if name.endswith((".osm", ".osm_xy")):
+    if name.endswith((".osm", ".osm_xy", ".xodr")):
         from giveway.roads.library.lanelet import lanelet_road
 
         path = Path(name)

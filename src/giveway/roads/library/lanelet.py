@@ -1,4 +1,4 @@
-"""Any lanelet2 map as a road: all ways from where traffic comes in to where it leaves."""
+"""Any lanelet2 or OpenDRIVE map as a road: all ways from where traffic comes in to where it leaves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import MapError
 from giveway.core.lanes import LaneMap
 from giveway.roads.lanelet2 import read_lanelet2
+from giveway.roads.opendrive import read_opendrive
 from giveway.roads.queries import prepare
 from giveway.roads.road import MIN_WAY_M, Road
 
@@ -25,7 +26,7 @@ def lanelet_road(path: Path) -> Road:
     Raises:
         MapError: no way of at least 40 m leads through the map.
     """
-    return road_of_map(read_lanelet2(path))
+    return road_of_map(read_opendrive(path) if path.suffix == ".xodr" else read_lanelet2(path))
 
 
 def road_of_map(lanes: LaneMap) -> Road:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from giveway.core.boxes import VULNERABLE
 from giveway.core.lanes import LaneMap
 from giveway.core.seeds import seed_for
@@ -55,16 +55,6 @@ class WorldConflicts:
     rec_s: FloatArray
 
 
-class _Rows(NamedTuple):
-    """Areas as cars see them."""
-
-    car: IntArray
-    other: IntArray
-    span: FloatArray
-    kind: IntArray
-    rank: IntArray
-
-
 def conflicts_of_world(batch: Batch, w: int, mine: BoolArray) -> WorldConflicts:
     """Conflicts of the cars ``mine`` (A,) of one world.
 
@@ -74,10 +64,10 @@ def conflicts_of_world(batch: Batch, w: int, mine: BoolArray) -> WorldConflicts:
     num = int(batch.static.num_agents[w])
     walks = np.isin(batch.kinds[w, :num], VULNERABLE)
     known = batch.traffic is not None and bool(batch.traffic.reacts[w])
-    rows, line, rec_s = _known_areas(batch, w, num) if known else _found_areas(batch, w, num, walks)
-    priority = np.where(rows.rank == OWN_FIRST, 1, np.where(rows.rank == OTHER_FIRST, -1, 0))
-    priority = np.where(rows.kind == WALKER, -1, priority)
-    mind, other, span, rank, merges = _both_ways(rows, priority, walks)
+    car, rows, line, rec_s = _known_areas(batch, w, num) if known else _found_areas(batch, w, num, walks)
+    priority = np.where(rows["rank"] == OWN_FIRST, 1, np.where(rows["rank"] == OTHER_FIRST, -1, 0))
+    priority = np.where(rows["kind"] == WALKER, -1, priority)
+    mind, other, span, rank, merges = _both_ways(car, rows, priority, walks)
     order = np.lexsort((span[:, 0], other, mind))
     order = order[mine[mind[order]]]
     return WorldConflicts(
@@ -91,51 +81,49 @@ def conflicts_of_world(batch: Batch, w: int, mine: BoolArray) -> WorldConflicts:
     )
 
 
-def _known_areas(batch: Batch, w: int, num: int) -> tuple[_Rows, tuple[Line | None, ...], FloatArray]:
+_Found = tuple[IntArray, AnyArray, tuple[Line | None, ...], FloatArray]
+"""(N,) the car that sees an area, (N,) areas, (A,) lines and (A, L) recorded arc lengths of cars."""
+
+
+def _known_areas(batch: Batch, w: int, num: int) -> _Found:
     traffic, road = batch.traffic, batch.static.road
     assert traffic is not None
     areas, first = traffic.areas, traffic.areas.first[w]
     here = slice(int(first[0]), int(first[num]))
-    rows = _Rows(
-        car=np.repeat(np.arange(num), np.diff(first[: num + 1])),
-        other=areas.other[here],
-        span=areas.span[here],
-        kind=areas.kind[here],
-        rank=areas.rank[here],
-    )
     route = np.where(traffic.route[w, :num] >= 0, traffic.route[w, :num], batch.static.start_route[w, :num])
     lines = [
         None if r < 0 else Line(road.path[road.first[r] : road.first[r] + road.num_rows[r], :2], float(road.step[r]))
         for r in route.tolist()
     ]
-    return rows, tuple(lines), areas.rec_s[w, :num]
+    cars = np.repeat(np.arange(num), np.diff(first[: num + 1]))
+    return cars, areas.row[here], tuple(lines), areas.rec_s[w, :num]
 
 
-def _found_areas(batch: Batch, w: int, num: int, walks: BoolArray) -> tuple[_Rows, tuple[Line | None, ...], FloatArray]:
+def _found_areas(batch: Batch, w: int, num: int, walks: BoolArray) -> _Found:
     paths = [batch.paths[w][i] or _recorded_path(batch, w, i) for i in range(num)]
     road = batch.roads[w] if batch.roads else None
     shared = shared_areas(paths, batch.static.size[w, :num], batch.ids[w, :num], walks, rules_of_map(road))
-    rows = _Rows(car=shared.car, other=shared.other, span=shared.span, kind=shared.kind, rank=shared.rank)
     lines = [None if path is None else Line(np.stack([path.x, path.y], axis=1), path.step_m) for path in paths]
     rec_s = np.full((num, batch.static.rec.shape[2]), np.nan)
     for i, path in enumerate(paths):
         if path is not None and batch.static.driver[w, i] == DriverCode.REPLAY:
             rec_s[i] = arc_lengths(path, batch.static.rec[w, i, :, :2])
-    return rows, tuple(lines), rec_s
+    return shared.car, shared.row, tuple(lines), rec_s
 
 
 def _both_ways(
-    shared: _Rows, priority: IntArray, walks: BoolArray
+    car: IntArray, rows: AnyArray, priority: IntArray, walks: BoolArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, BoolArray]:
     """Rows as cars see them, and those with pedestrians as these do."""
-    turned = walks[shared.other] if shared.other.size else np.zeros(0, dtype=np.bool_)
-    swapped = shared.span[turned][:, [2, 3, 0, 1]]
+    other = rows["other"]
+    turned = walks[other] if other.size else np.zeros(0, dtype=np.bool_)
+    span = np.stack([rows[name] for name in ("own_in", "own_out", "other_in", "other_out")], axis=1)
     return (
-        np.concatenate([shared.car, shared.other[turned]]),
-        np.concatenate([shared.other, shared.car[turned]]),
-        np.concatenate([shared.span[:, :4], swapped]),
+        np.concatenate([car, other[turned]]),
+        np.concatenate([other, car[turned]]),
+        np.concatenate([span, span[turned][:, [2, 3, 0, 1]]]),
         np.concatenate([priority, -priority[turned]]),
-        np.concatenate([shared.kind == MERGING, np.zeros(int(turned.sum()), dtype=np.bool_)]),
+        np.concatenate([rows["kind"] == MERGING, np.zeros(int(turned.sum()), dtype=np.bool_)]),
     )
 
 

@@ -1,0 +1,115 @@
+"""Gaps at places that own data declares by gates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from giveway.core.errors import DataError
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import AgentKind, Tracks
+from giveway.gaps.extract import find_gaps
+from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.extractions.declared import crosses
+from giveway.gaps.profile import CLEAN
+from giveway.roads.path_conflicts import path_of_points
+
+DT_S = 0.1
+GATES = {"target_gate": [[3.0, -20.0], [-3.0, -20.0]], "priority_gate": [[-30.0, -3.0], [-30.0, 3.0]]}
+CONFLICT = {"name": "crossing", "zone": None, "rule": "target_yields", **GATES}
+
+
+def scene_of(*conflicts, kind=AgentKind.CAR):
+    """Ten pairs, 20 s apart: E goes east at 10 m/s, T north at 5 m/s, first in every second pair by 2 s."""
+    time_s = np.arange(0, 220, DT_S)
+    tracks = []
+    for pair in range(10):
+        at = 10.0 + 20.0 * pair
+        sooner = 2.0 if pair % 2 else -2.0
+        tracks += [(10.0 * (time_s - at), 0 * time_s), (0 * time_s, 5.0 * (time_s - at + sooner))]
+    xy = np.array(tracks).transpose(0, 2, 1)
+    seen = (np.abs(xy) < 80.0).all(axis=2)
+    velocity = np.gradient(xy, DT_S, axis=1)
+    blank = ~seen[..., None]
+    return Scene(
+        tracks=Tracks(
+            time_s=time_s,
+            xy=np.where(blank, np.nan, xy),
+            heading=np.where(seen, np.arctan2(velocity[..., 1], velocity[..., 0]), np.nan),
+            velocity=np.where(blank, np.nan, velocity),
+            observed=seen,
+            size=np.tile([4.5, 1.8], (20, 1)),
+            kind=np.tile([int(AgentKind.CAR), int(kind)], 10),
+            ids=np.arange(20).astype(np.str_),
+        ),
+        location="here",
+        provenance=Provenance(dataset="generic", recording="a"),
+        attributes={"frame_rate_hz": 10.0, "first_frame": 0, "conflicts": list(conflicts)},
+    )
+
+
+def found(*conflicts):
+    return find_gaps(EXTRACTIONS.get("generic"), [scene_of(*conflicts)], CLEAN)
+
+
+def test_labels_are_the_order_of_passage_at_a_declared_conflict():
+    gaps = found(CONFLICT)
+    own = [
+        name
+        for name in gaps.raw.sample_id
+        if int(name.split("/T")[1].split("/E")[0]) - 1 == int(name.split("/E")[1].split("@")[0])
+    ]
+    assert len(own) == 10
+    for name, accepted in zip(gaps.raw.sample_id, gaps.times.is_accepted, strict=True):
+        target, other = int(name.split("/T")[1].split("/E")[0]), int(name.split("/E")[1].split("@")[0])
+        assert target % 2 == 1 and other % 2 == 0
+        if target - 1 == other:
+            assert bool(accepted) == bool((target - 1) // 2 % 2)
+
+
+def test_without_priority_both_streams_are_targets():
+    one, both = found(CONFLICT), found({**CONFLICT, "rule": "none"})
+    assert len(both.raw.sample_id) > len(one.raw.sample_id)
+    assert any("the other way round" in name for name in both.raw.sample_id)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target_gate": [[-3.0, -20.0], [3.0, -20.0]]},  # crossed from the right to the left
+        {"priority_gate": [[-30.0, 10.0], [-30.0, 20.0]]},  # beside the road
+        {"zone": [[50.0, 50.0], [60.0, 50.0], [60.0, 60.0]]},
+    ],
+)
+def test_a_conflict_that_no_pair_passes_is_one_sentence_with_the_field(change):
+    with pytest.raises(DataError, match="no pair of road users passes") as caught:
+        found({**CONFLICT, **change})
+    assert "conflict 'crossing', target_gate and priority_gate" in (caught.value.where or "")
+
+
+def test_without_declaration_and_map_it_says_what_to_do():
+    with pytest.raises(DataError, match="nothing says where gaps are") as caught:
+        found()
+    assert "giveway data lanes" in (caught.value.hint or "")
+
+
+def test_a_gate_is_crossed_one_way_and_between_its_ends():
+    path = path_of_points(np.array([[0.0, -10.0], [0.0, 10.0]]))
+    assert crosses(path, np.array([[3.0, 0.0], [-3.0, 0.0]]))
+    assert not crosses(path, np.array([[-3.0, 0.0], [3.0, 0.0]]))
+    assert not crosses(path, np.array([[6.0, 0.0], [3.0, 0.0]]))
+    assert not crosses(None, np.array([[3.0, 0.0], [-3.0, 0.0]]))
+
+
+def test_moving_the_scene_moves_nothing_else():
+    scene = scene_of(CONFLICT)
+    shift = np.array([500.0, -300.0])
+    gates = {name: (np.array(gate) + shift).tolist() for name, gate in GATES.items()}
+    moved = replace(
+        scene,
+        tracks=replace(scene.tracks, xy=scene.tracks.xy + shift),
+        attributes={**scene.attributes, "conflicts": [{**CONFLICT, **gates}]},
+    )
+    a, b = (find_gaps(EXTRACTIONS.get("generic"), [one], CLEAN) for one in (scene, moved))
+    np.testing.assert_array_equal(a.raw.sample_id, b.raw.sample_id)
+    np.testing.assert_allclose(a.times.t_close_s, b.times.t_close_s, atol=1e-6)
