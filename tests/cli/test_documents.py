@@ -37,6 +37,8 @@ LINES = {
     "drive run": "drive run -p echo --max-cases 1 -o {out}",
     "drive realism": "drive realism --driver idm --roll-outs 2 --max-cases 1 -w 1 -o {out}",
     "drive table": "drive table {small}/drive",
+    "drive openloop": "drive openloop -p echo --max-cases 1",
+    "drive power": "drive power {small}/drive",
     "drive compare": "drive compare {small}/drive echo constant_velocity",
     "drive score": "drive score {small}/drive",
     "drive replay": "drive replay {small}/drive -p echo -o {out}/r.html",

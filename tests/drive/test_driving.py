@@ -1,7 +1,6 @@
 """Driving cases end to end, in process: invariance, determinism, failure, comparison with the humans."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from giveway.core.predictions import Trajectories
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, FailedDrive, drive_cases, humans
 from giveway.drive.scenes import GivenScenes, RecordedScenes
-from giveway.drive.summary import compare, open_against_closed_loop, summarize
+from giveway.drive.summary import compare, draws_of, open_against_closed_loop, summarize
 from giveway.metrics import measure_log
 from giveway.metrics.challenge import AS_CODED, AS_DOCUMENTED, DEFAULT, challenge_terms, failed_terms
 from giveway.metrics.challenge_logs import challenge_inputs, terms_of
@@ -98,7 +97,7 @@ def test_the_oracle_drives_better_than_echo_on_the_bundled_set(bundled):
         name: summarize(name, [terms_of(log)["challenge"] for log in logs_of(cases, source, name)], DEFAULT)
         for name in ("oracle", "echo")
     }
-    difference = compare(scored["oracle"], scored["echo"])["score"]
+    difference = compare(scored["oracle"], scored["echo"]).intervals["score"]
     assert difference.low > 0
     assert scored["oracle"].score.n_col_ego < scored["echo"].score.n_col_ego
 
@@ -279,20 +278,36 @@ def test_rank_agreement_needs_three_predictors(bundled):
     scored = []
     for name in ("echo", "constant_velocity", "constant_turn_rate"):
         logs = logs_of(bundled[0][:4], bundled[1], name)
-        more = [{name: value.value for name, value in measure_log(log).items()} for log in logs]
+        more = {log.case.id: {name: value.value for name, value in measure_log(log).items()} for log in logs}
         scored.append(summarize(name, [terms_of(log)["challenge"] for log in logs], DEFAULT, more=more))
     assert scored[0].means["ade_m"] > scored[1].means["ade_m"]
-    assert open_against_closed_loop(scored[:2]) is None
-    assert open_against_closed_loop(scored) is not None
+    draws = draws_of([log.case.id for log in logs])
+    assert open_against_closed_loop(scored[:2], draws) is None
+    found = open_against_closed_loop(scored, draws)
+    assert found.interval.low <= found.coefficient <= found.interval.high
 
 
 @pytest.mark.parametrize(("scores", "expected"), [([3.0, 2.0, 1.0, 0.0], 1.0), ([0.0, 1.0, 2.0, 3.0], -1.0)])
 def test_rank_agreement_is_positive_where_smaller_errors_drive_better(scores, expected):
+    cases = [f"case {k}" for k in range(40)]
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.3, 40)
+
+    def row(error, score):
+        terms = [ended(case, score + shift) for case, shift in zip(cases, noise.tolist(), strict=True)]
+        return summarize("x", terms, DEFAULT, more={case: {"ade_m": error} for case in cases})
+
     errors = [0.5, 1.0, 1.5, 2.0]
-    scored = [
-        SimpleNamespace(means={"ade_m": error}, score=SimpleNamespace(score=score))
-        for error, score in zip(errors, scores, strict=True)
-    ]
-    assert open_against_closed_loop(scored).coefficient == pytest.approx(expected)
-    unknown = SimpleNamespace(means={}, score=SimpleNamespace(score=9.0))
-    assert open_against_closed_loop([*scored, unknown]).coefficient == pytest.approx(expected)
+    scored = [row(error, score) for error, score in zip(errors, scores, strict=True)]
+    draws = draws_of(cases, {case: case[:6] for case in cases})
+    found = open_against_closed_loop(scored, draws)
+    assert (found.coefficient, found.interval.low, found.interval.high) == pytest.approx((expected,) * 3)
+    unknown = replace(row(1.0, 9.0), more={})
+    assert open_against_closed_loop([*scored, unknown], draws).num_items == 4
+    shifted = [dict.fromkeys(cases, error) for error in errors[::-1]]
+    assert open_against_closed_loop(scored, draws, shifted).coefficient == pytest.approx(-expected)
+
+
+def ended(case, score):
+    """Terms of a run with this score."""
+    return replace(failed_terms(case, ""), efficiency=1.0, jerk=10.0 - score, velocity=0.0, courtesy=0.0)

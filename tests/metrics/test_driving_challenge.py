@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from giveway.core.errors import UnknownNameError
+from giveway.drive.driving import Drive, drive_cases
+from giveway.drive.scenes import GivenScenes
+from giveway.metrics import METRICS
 from giveway.metrics.challenge import (
     AS_CODED,
     AS_DOCUMENTED,
@@ -16,6 +19,8 @@ from giveway.metrics.challenge import (
 )
 from giveway.metrics.challenge_score import challenge_score
 from giveway.metrics.speeds import SpeedRecord, jerk_of_speed, rms_jerk, rms_shortfall
+from giveway.predictors import make_predictor
+from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
 EXAMPLE = np.array([5.0, 5.0, 5.1, 5.3, 5.3])
 
@@ -79,6 +84,41 @@ def test_efficiency_is_clamped_by_default_and_not_in_the_document():
 def test_driving_backwards_counts_as_no_progress():
     assert challenge_terms(inputs(progress_m=-3.0), AS_CODED).efficiency == 0.0
     assert challenge_terms(inputs(progress_m=-3.0), DEFAULT).efficiency == pytest.approx(0.1 / 20)
+
+
+def test_the_printed_equation_of_the_worked_example():
+    """Note section 8: 10 x 1.2 - 12.247449 - 3.201172."""
+    terms = challenge_terms(inputs(progress_m=12.0, expected_progress_m=10.0), AS_DOCUMENTED)
+    assert challenge_score([terms], AS_DOCUMENTED).score == pytest.approx(-3.448621, abs=1e-6)
+
+
+def test_as_printed_an_ego_that_left_early_made_the_progress_it_made():
+    left = inputs(ego_left=True, progress_m=8.0, expected_progress_m=7.5)
+    assert challenge_terms(left, AS_DOCUMENTED).efficiency == pytest.approx(1.066667, abs=1e-6)
+    assert challenge_terms(left, AS_CODED).efficiency == 1.0
+    assert challenge_terms(left, DEFAULT).efficiency == 1.0
+
+
+def test_as_printed_progress_is_not_clamped_at_zero_and_undefined_without_recorded_progress():
+    assert challenge_terms(inputs(progress_m=-3.0), AS_DOCUMENTED).efficiency == pytest.approx(-0.15)
+    waits = challenge_terms(inputs(case_id="b", expected_progress_m=0.0), AS_DOCUMENTED)
+    score = challenge_score([waits, challenge_terms(inputs(), AS_DOCUMENTED)], AS_DOCUMENTED)
+    assert np.isnan(waits.efficiency)
+    assert (score.no_progress_expected, score.s_eff) == (1, 0.5)
+
+
+def test_as_printed_the_reactive_target_counts_and_else_the_first():
+    slow, fast = record([6.0] * 3), record([7.0] * 3)
+    both = inputs(targets={"1": slow, "2": fast}, reactive=frozenset({"2"}))
+    assert challenge_terms(both, AS_DOCUMENTED).courtesy == pytest.approx(np.sqrt(3 / 2))
+    assert challenge_terms(replace(both, reactive=frozenset()), AS_DOCUMENTED).courtesy == pytest.approx(np.sqrt(6))
+
+
+def test_evaluator_and_document_have_8_mps_everywhere_and_the_default_the_speed_of_the_case():
+    slow_site = inputs(desired_speed_mps=5.0)
+    assert challenge_terms(slow_site).velocity == 0.0
+    assert challenge_terms(slow_site, AS_CODED).velocity == pytest.approx(2.863215, abs=1e-6)
+    assert challenge_terms(slow_site, AS_DOCUMENTED).velocity == pytest.approx(3.201172, abs=1e-6)
 
 
 def test_a_waiting_recorded_ego_is_left_out_of_the_mean_and_counted():
@@ -171,3 +211,16 @@ def test_an_unknown_variant_names_the_known_ones():
     with pytest.raises(UnknownNameError, match="challenge_coded"):
         rules_called("challenge_code")
     assert rules_called("as_coded") is AS_CODED
+
+
+def test_the_jerks_and_shortfalls_of_all_ticks_give_the_terms_back():
+    source = GivenScenes({"crossing": crossing_scene()})
+    (drive,) = drive_cases([crossing_case()], source, predictor=make_predictor("constant_velocity"))
+    assert isinstance(drive, Drive)
+    driven_log = drive.log
+    for name in ("s_jer", "s_vel"):
+        found = METRICS.get(name)(driven_log)
+        assert found.per_item is not None
+        assert found.per_item.size == driven_log.tracks.num_instants
+        assert np.sqrt(np.nanmean(found.per_item**2)) == pytest.approx(found.value, rel=1e-12)
+        assert found.value > 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from giveway.cli.command import ON_ENGINE, Call, command, group
+from giveway.cli.drive_openloop import openloop
 from giveway.cli.drive_serve import serve
+from giveway.cli.drive_sets import mined_set, verified
 from giveway.cli.envelope import Done
 from giveway.cli.options import Opt, TableFormat
 from giveway.cli.settings import given, merged, settings_from
@@ -28,7 +31,9 @@ def mine(
     call: Call,
     folder: Folder,
     *,
-    out: Annotated[Path, "Case file to write (.json)."],
+    out: Annotated[Path | None, "Case file to write (.json)."] = None,
+    standard: Annotated[str | None, Opt("standard (about 1000 tagged cases), or challenge (48).", ("--set",))] = None,
+    verify: Annotated[Path | None, "Compare the cases of this file with the recordings instead of mining."] = None,
     dataset: Dataset = "interaction",
     site: Sites = (),
     kind: Annotated[Sequence[str], "crossing, merging or entering; repeatable."] = (),
@@ -42,8 +47,12 @@ def mine(
     from giveway.drive.mining import MiningRules
     from giveway.drive.recordings import mine_recordings
 
-    if out.suffix != ".json":
+    if verify is not None:
+        return verified(verify, folder)
+    if out is None or out.suffix != ".json":
         raise UsageError("a case set is a .json file", where="--out", found=out)
+    if standard is not None:
+        return mined_set(call, standard, folder, out, dataset, site, max_recordings, gallery)
     rules = MiningRules(kinds=tuple(kind), min_interest=min_interest, max_cases=per_recording, max_gap_s=max_gap)
     with call.counting("mine") as progress:
         found = mine_recordings(
@@ -74,6 +83,7 @@ def train(
     dataset: Dataset = "interaction",
     site: Sites = (),
     epochs: Annotated[int | None, Opt("Passes over the windows; 12 by default.", min=1)] = None,
+    exclude: Annotated[Sequence[Path], "Case file whose recordings are not trained on; repeatable."] = (),
     stride: Annotated[int, Opt("Frames between two windows of a track.", min=1)] = 10,
     max_recordings: int | None = None,
     seed: int = 0,
@@ -85,11 +95,20 @@ def train(
     from giveway.drive.recordings import read_scenes
     from giveway.drive.training import TrainingRules, train_on_scenes
     from giveway.predictors.windows import TrainingOptions
+    from giveway.sim.case_files import read_cases
 
     if out.suffix != ".safetensors":
         raise UsageError("a checkpoint is a .safetensors file", where="--out", found=out)
     with call.counting("read") as progress:
-        found = read_scenes(folder, dataset=dataset, sites=site, max_recordings=max_recordings, progress=progress)
+        kept = {case.recording for file in exclude for case in read_cases(file)}
+        found = read_scenes(
+            folder,
+            dataset=dataset,
+            sites=site,
+            wanted=lambda recording: recording not in kept,
+            max_recordings=max_recordings,
+            progress=progress,
+        )
         scenes = list(found)
     options = TrainingOptions(epochs=epochs, seed=seed, device=device, patience=patience)
     with call.counting("train") as progress:
@@ -128,6 +147,8 @@ def run(
     max_cases: int | None = None,
     seed: int | None = None,
     predictions: Annotated[bool | None, "Keep predictions in the logs, for fans in replays."] = None,
+    decide: Annotated[str | None, "Stop once it is decided which of two predictors scores higher: A,B."] = None,
+    looks: Annotated[int, Opt("Looks of --decide, after equal parts of the recordings.", min=1, max=20)] = 4,
     settings: Sequence[str] = (),
 ) -> Done:
     """Drive every case with every predictor and print the scores."""
@@ -168,8 +189,35 @@ def run(
     if out is None:
         raise UsageError("a run needs a folder for its results", where="--out", hint="--out R")
     engine, rerun = call.engine(), call.values["rerun"] or "failed"
+    if decide is not None:
+        return _decided(call, decide, values, out, looks, None if is_here else engine)
     results = run_drive(None, out, engine=None if is_here else engine, rerun=rerun, progress=call.progress(), **values)
     return _driven(call, results, values.get("metric", "challenge"))
+
+
+def _decided(call: Call, decide: str, values: Any, out: str, looks: int, engine: Any) -> Done:
+    """Drive until two predictors are told apart, see :mod:`giveway.drive.power`."""
+    from giveway.drive.power import drive_until_decided
+    from giveway.drive.run import DriveSpec, planned
+    from giveway.experiments.specs import validated
+    from giveway.reports.results import Results
+
+    pair = [name.strip() for name in decide.split(",")]
+    if len(pair) != 2:
+        raise UsageError("--decide takes two predictors", found=decide, hint="--decide oracle,constant_velocity")
+    plan = planned(validated(DriveSpec, values, where="giveway drive run"))
+
+    def say(look: Any) -> None:
+        told = f"{look.samples} cases of {look.clusters} recordings: {look.estimate:+.2f}"
+        call.say(f"{told}, |z| {abs(look.z):.2f}, decides from {look.bound:.2f}")
+
+    found = drive_until_decided(
+        plan, out, (pair[0], pair[1]), looks=looks, engine=engine, progress=call.progress(), on_look=say
+    )
+    done = _driven(call, Results.open(out, kind="drive"), values.get("metric", "challenge"))
+    ending = f"{found['decided']} scores higher" if found["decided"] else f"{' and '.join(pair)}: not told apart"
+    how = f"{found['difference']:+.2f} after {found['cases']} of {found['of']} cases, 5 % level over all looks"
+    return replace(done, result={**done.result, "decision": found}, text=[done.text, f"{ending} ({how})"])
 
 
 def _driven(call: Call, results: Any, metric: str) -> Done:
@@ -240,12 +288,41 @@ def table(
     *,
     format: TableFormat = "text",
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
+    partial: Annotated[bool, "Also score rows with more than a tenth of the cases failed, marked †."] = False,
 ) -> Done:
     """Print the scores of all predictors beside the recorded drivers."""
     from giveway.reports.results import Results
 
     opened = Results.open(store, kind="realism" if name == "realism" else "drive")
-    return call.table(opened.table("leaderboard" if name == "realism" else name), format, out)
+    choices = {"partial": True} if partial and name == "leaderboard" else {}
+    return call.table(opened.table("leaderboard" if name == "realism" else name, **choices), format, out)
+
+
+@command(app)
+def power(
+    call: Call,
+    store: Annotated[str, "Folder of giveway drive run with two or more predictors, or s3://…"],
+    *,
+    effect: Annotated[float, "Difference of Score that matters."] = 0.5,
+    power: Annotated[float, "Wanted probability to detect it."] = 0.8,
+    pair: Annotated[Sequence[str], "Only this pair, A,B; repeatable."] = (),
+    metric: Variant = "challenge",
+) -> Done:
+    """Print how many cases a difference of Score takes."""
+    from giveway.drive.power import power_document, power_lines
+    from giveway.experiments import Store
+
+    pairs = [tuple(one.split(",")) for one in pair]
+    if any(len(one) != 2 for one in pairs):
+        raise UsageError("a pair is two predictors", where="--pair", found=", ".join(pair), hint="--pair oracle,echo")
+    wanted = [(one[0].strip(), one[1].strip()) for one in pairs]
+    document = power_document(Store(store), effect=effect, power=power, metric=metric, pairs=wanted)
+    heads, rows = power_lines(document)
+    notes = [
+        f"n = ((z.975 + z{power:g}) sd/{effect:g})^2 (1 + (m - 1) rho): m cases per recording, rho their correlation",
+        "half-width, power and number of cases take cases of one recording as alike; 'if independent' does not",
+    ]
+    return Done(result=document, text=listing("Power", heads, rows, notes=notes))
 
 
 @command(app)
@@ -273,13 +350,14 @@ def score(
     legacy: Annotated[bool, "The folder holds text logs of the 2020 challenge."] = False,
     metric: Variant = "challenge",
     seed: Annotated[int, "Of the resampling."] = 0,
+    partial: Annotated[bool, "Also score rows with more than a tenth of the cases failed."] = False,
 ) -> Done:
     """Score logs again, without driving."""
     from giveway.core.origins import banner
     from giveway.drive.document import scored_again, scored_legacy
     from giveway.metrics.challenge import rules_called
 
-    rows = (scored_legacy if legacy else scored_again)(folder, rules_called(metric), seed=seed)
+    rows = (scored_legacy if legacy else scored_again)(folder, rules_called(metric), seed=seed, partial=partial)
     terms = ("S_eff", "S_jer", "S_vel", "S_cou", "Score")
     lines = [(r["name"], r["coverage"], r["n_col"], *(r[term.lower()] for term in terms)) for r in rows]
     notes = [f"{r['name']}: failed cases are {r['failed_are']}" for r in rows if r["failed"]]
@@ -328,4 +406,5 @@ def replay(
     return Done(result={"file": target, "case": logs[0].case.id, "map": has_map, "drives": drives}, text=text)
 
 
+command(app)(openloop)
 command(app, needs=("rpc",))(serve)

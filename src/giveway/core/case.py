@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -95,6 +96,7 @@ class Car:
         start: a start other than the recorded one, or None.
         driver: registered driver that moves it instead of the one of its role; empty for that one.
         route: what it follows; None follows its recorded positions.
+        cruise_mps: speed that its driver wants on a free road; None takes ``desired_speed_mps`` of the case.
     """
 
     id: str
@@ -103,6 +105,7 @@ class Car:
     start: Start | None = None
     driver: str = ""
     route: Route | None = None
+    cruise_mps: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,23 +113,25 @@ class Conflict:
     """Two recorded cars that wanted the same piece of road within a few seconds.
 
     Attributes:
-        kind: ``crossing``, ``merging`` or ``entering`` (merging into a circulating lane).
+        kind: ``crossing``, ``merging``, ``entering`` (merging into a circulating lane), ``following`` (a leader that
+            brakes) or ``pedestrian``.
         other: the car in conflict with the ego.
         time_gap_s: between the first car leaving the shared area and the second one entering it; negative if both were
             inside at once.
         first: who went first in the recording.
         yields: who had to give way.
-        rule: what says so: a rule of the map, the lane geometry, or (``inferred``) the order of arrival.
+        rule: what says so: a rule of the map, the lane geometry, (``inferred``) the order of arrival, or (``law``) what
+            holds everywhere: keep a distance to the car ahead, let pedestrians go first.
         x_m: a point of the shared area, for people and galleries.
         y_m: see ``x_m``.
     """
 
-    kind: Literal["crossing", "merging", "entering"]
+    kind: Literal["crossing", "merging", "entering", "following", "pedestrian"]
     other: str
     time_gap_s: float
     first: Literal["ego", "other"]
     yields: Literal["ego", "other"]
-    rule: Literal["map", "geometry", "inferred"]
+    rule: Literal["map", "geometry", "inferred", "law"]
     x_m: float
     y_m: float
 
@@ -146,13 +151,16 @@ class Case:
         cars: ego, reactive, IDM and predicted replay cars. Exactly one ego.
         right_of_way: cars to which the ego owes courtesy.
         ego_end_m: recorded ego position at ``end_s``; None takes it from the recording.
-        desired_speed_mps: v_d for ego and courtesy targets.
+        desired_speed_mps: v_d of the metric for ego and courtesy targets; also the speed of drivers without their own.
         hide_unpredicted: as in the challenge, the ego's planner does not see replay cars without prediction.
         conflicts: what makes the case interesting, if it was mined.
         interest: 1 (dull) to 5 (had to give way closely), None if nobody rated it.
         source: where the case came from, e.g. ``mined``, ``challenge``, ``generated``.
         origin: of the traffic it was made from; None if nobody says. Not part of the fingerprint, because the recording
             is named by its content already.
+        tags: what happens in it, e.g. ``merge``, ``dense``.
+        content_id: digest of the recorded states during the case, see :func:`giveway.sim.verify.content_id`; empty if
+            it is not known.
     """
 
     id: str
@@ -171,6 +179,8 @@ class Case:
     interest: float | None = None
     source: str = ""
     origin: Origin | None = None
+    tags: tuple[str, ...] = ()
+    content_id: str = ""
 
     def __post_init__(self) -> None:
         check_case(self)
@@ -193,17 +203,30 @@ class Case:
     @property
     def fingerprint(self) -> str:
         """SHA-256 over everything above but the origin; changes when anything else in the case changes."""
-        named = {name: value for name, value in case_dict(self).items() if name != "origin"}
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(case_dict(self))
+
+
+def fingerprint_of(plain: Mapping[str, Any]) -> str:
+    """Fingerprint of a case in JSON's types."""
+    named = {name: value for name, value in plain.items() if name != "origin"}
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+
+
+def set_id(fingerprints: Iterable[str]) -> str:
+    """Content id of a set of cases: SHA-256 over their sorted fingerprints, so that their order does not matter."""
+    return hashlib.sha256("".join(f"{one}\n" for one in sorted(fingerprints)).encode()).hexdigest()
 
 
 def case_dict(case: Case) -> dict[str, Any]:
     """The case in JSON's types; an origin, drivers and routes that nobody declared are left out."""
     plain = json.loads(json.dumps(asdict(case)))
     for car in plain["cars"]:
-        for name in ("driver", "route"):
+        for name in ("driver", "route", "cruise_mps"):
             if not car[name]:
                 del car[name]
+    for name in ("tags", "content_id"):
+        if not plain[name]:
+            del plain[name]
     if case.origin is None:
         del plain["origin"]
     return plain
@@ -273,6 +296,9 @@ def _check_numbers(case: Case, where: str) -> None:
     }
     numbers |= {f"ego_end_m[{axis}]": value for axis, value in enumerate(case.ego_end_m or ())}
     for car in case.cars:
+        numbers[f"car {car.id}, cruise_mps"] = car.cruise_mps
+        if car.cruise_mps is not None and not car.cruise_mps > 0:
+            raise DataError("the cruising speed must be positive", where=f"{where}, car {car.id}", found=car.cruise_mps)
         if car.start is not None:
             numbers |= {f"car {car.id}, start.{name}": value for name, value in asdict(car.start).items()}
         if car.route is not None:

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.core.case import DESIRED_SPEED_MPS, Car, Case, Conflict, Role
+from giveway.core.boxes import VULNERABLE
+from giveway.core.case import Car, Case, Conflict, Role
 from giveway.core.errors import UnknownNameError
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
 from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of, turn_before
+from giveway.drive.events import Event, find_following, find_pedestrians
 from giveway.drive.rings import with_rings
+from giveway.drive.speeds import SiteSpeeds
 from giveway.roads.queries import PreparedMap, prepare
 
-KINDS = ("crossing", "merging", "entering")
+KINDS = ("crossing", "merging", "entering", "following", "pedestrian")
+TAGS = {
+    "crossing": "crossing",
+    "merging": "merge",
+    "entering": "roundabout_entry",
+    "following": "following",
+    "pedestrian": "pedestrian",
+}
+"""Kind of a conflict to the tag of its case."""
+DENSE_CARS, DENSE_M = 3, 30.0
+"""A case with at least this many cars this near to the ego at the start is dense."""
 BEFORE_S, AFTER_S = 4.0, 1.5
 """A case starts this long before the first car gets there and ends this long after the second one left."""
 
@@ -46,14 +59,19 @@ class MiningRules:
         min_interest: 1 to 5.
         max_cases: per recording, the most interesting ones.
         max_gap_s: between the two cars at the shared place.
-        desired_speed_mps: v_d of the cases; None takes the speed limit of the map, or 8 m/s.
+        desired_speed_mps: one speed for drivers and metric; None takes those of the site, by lane
+            (:mod:`giveway.drive.speeds`).
+        following: also leaders that brake, without a conflict.
+        pedestrians: also conflicts with pedestrians.
     """
 
     kinds: tuple[str, ...] = ()
     min_interest: float = 3.0
     max_cases: int = 20
     max_gap_s: float = 3.0
-    desired_speed_mps: float | None = DESIRED_SPEED_MPS
+    desired_speed_mps: float | None = None
+    following: bool = False
+    pedestrians: bool = False
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -76,7 +94,14 @@ class Mined:
     conflicts: int
 
 
-def mine_scene(scene: Scene, *, dataset: str, recording: str, rules: MiningRules | None = None) -> Mined:
+def mine_scene(
+    scene: Scene,
+    *,
+    dataset: str,
+    recording: str,
+    rules: MiningRules | None = None,
+    speeds: SiteSpeeds | None = None,
+) -> Mined:
     """All cases of a scene.
 
     The ego is the car that had to give way, so that prediction matters: it must know what the other one will do.
@@ -86,6 +111,7 @@ def mine_scene(scene: Scene, *, dataset: str, recording: str, rules: MiningRules
         dataset: registered name of the adapter.
         recording: identifier for that adapter.
         rules: what counts.
+        speeds: of the whole site; those of this scene without it.
     """
     chosen = rules or MiningRules()
     traces = traces_of(scene.tracks)
@@ -93,13 +119,22 @@ def mine_scene(scene: Scene, *, dataset: str, recording: str, rules: MiningRules
     road = None if scene.road is None else prepare(scene.road)
     if road is not None:
         meetings = with_rings(meetings, road)
+    if speeds is None:
+        speeds = SiteSpeeds()
+        if chosen.desired_speed_mps is None:
+            speeds.add(scene.tracks, road)
+    frame = _Frame(scene, road, traces, meetings, chosen, dataset, recording, speeds)
     candidates = [
         case
         for meeting in meetings
         if not chosen.kinds or meeting.kind in chosen.kinds
-        if (case := _case(scene, road, meeting, meetings, traces, chosen, dataset, recording)) is not None
-        if (case.interest or 0.0) >= chosen.min_interest
+        if interest_of(scene.tracks, meeting) >= chosen.min_interest
+        if (case := _case(frame, meeting)) is not None
     ]
+    if chosen.following:
+        candidates += [case for event in find_following(scene.tracks, traces) if (case := _event_case(frame, event))]
+    if chosen.pedestrians:
+        candidates += [case for event in find_pedestrians(scene.tracks, traces) if (case := _event_case(frame, event))]
     candidates.sort(key=lambda case: (-(case.interest or 0.0), case.id))
     return Mined(cases=_without_repeats(candidates)[: chosen.max_cases], pairs=pairs, conflicts=len(meetings))
 
@@ -135,7 +170,7 @@ def interest_of(tracks: Tracks, meeting: Meeting) -> float:
     braking = 0.0
     for trace in (meeting.first, meeting.second):
         window = tracks.observed[trace.row] & (np.abs(tracks.time_s - meeting.enter_second_s + 2.5) <= 2.5)
-        speed = tracks.speed[trace.row, window]
+        speed = np.hypot(*tracks.velocity[trace.row, window].T)
         if speed.size > 10:
             braking = max(braking, float((speed[:-10] - speed[10:]).max()) / (10 * tracks.dt_s))
     return round(1.0 + 4.0 * (0.6 * closeness + 0.4 * min(braking / HARD_BRAKING_MPS2, 1.0)), 2)
@@ -151,52 +186,120 @@ def _owes(road: PreparedMap, own: set[int], other: set[int]) -> bool:
     return any(other & set(road.road.lanes[lane].yields_to) for lane in own)
 
 
-def _case(
-    scene: Scene,
-    road: PreparedMap | None,
-    meeting: Meeting,
-    meetings: list[Meeting],
-    traces: list[Trace],
-    rules: MiningRules,
-    dataset: str,
-    recording: str,
-) -> Case | None:
-    tracks = scene.tracks
-    yields, rule = who_yields(meeting, road)
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What all cases of a scene have in common."""
+
+    scene: Scene
+    road: PreparedMap | None
+    traces: list[Trace]
+    meetings: list[Meeting]
+    rules: MiningRules
+    dataset: str
+    recording: str
+    speeds: SiteSpeeds
+    of_car: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]])
+
+
+def _case(frame: _Frame, meeting: Meeting) -> Case | None:
+    tracks = frame.scene.tracks
+    yields, rule = who_yields(meeting, frame.road)
     ego, other = (meeting.first, meeting.second) if yields == "first" else (meeting.second, meeting.first)
     window = _window(tracks, meeting, ego, other)
     if window is None:
         return None
-    start_s, end_s = window
-    ego_id, other_id = str(tracks.ids[ego.row]), str(tracks.ids[other.row])
-    owed = _other_owed(meetings, road, ego, window)
+    other_id = str(tracks.ids[other.row])
+    owed = [other.row, *(row for row in _other_owed(frame.meetings, frame.road, ego, window) if row != other.row)]
+    conflict = Conflict(
+        kind=meeting.kind,
+        other=other_id,
+        time_gap_s=round(meeting.gap_s, 2),
+        first="ego" if meeting.first is ego else "other",
+        yields="ego",
+        rule=rule,
+        x_m=round(float(meeting.xy[0]), 2),
+        y_m=round(float(meeting.xy[1]), 2),
+    )
+    return _made(frame, ego, owed, window, conflict, interest_of(tracks, meeting))
+
+
+def _event_case(frame: _Frame, event: Event) -> Case | None:
+    """A case of a leader that brakes or of a pedestrian; None if another conflict of the ego is in its window."""
+    tracks, ego = frame.scene.tracks, event.ego
+    since = float(tracks.time_s[tracks.first[ego.row]]) + WARM_UP_S
+    until = float(tracks.time_s[tracks.last[ego.row]])
+    window = _on_grid(tracks, max(event.time_s - BEFORE_S, since), min(event.time_s + LONGEST_S - BEFORE_S, until))
+    if window is None or window[1] < event.time_s + AFTER_S or event.interest < frame.rules.min_interest:
+        return None
+    busy = [m for m in frame.meetings if ego is m.first or ego is m.second]
+    if any(window[0] <= m.enter_second_s and m.enter_first_s <= window[1] for m in busy):
+        return None
+    conflict = Conflict(
+        kind=event.kind,
+        other=str(tracks.ids[event.other]),
+        time_gap_s=round(event.gap_s, 2),
+        first="other",
+        yields="ego",
+        rule="law",
+        x_m=round(float(event.xy[0]), 2),
+        y_m=round(float(event.xy[1]), 2),
+    )
+    return _made(frame, ego, [], window, conflict, event.interest)
+
+
+def _made(
+    frame: _Frame,
+    ego: Trace,
+    owed: list[int],
+    window: tuple[float, float],
+    conflict: Conflict,
+    interest: float,
+) -> Case:
+    """A case of an ego; the cars at ``owed`` have the right of way."""
+    scene, rules, tracks = frame.scene, frame.rules, frame.scene.tracks
+    cars = _cast(tracks, frame.traces, ego, owed, window)
+    v_d = rules.desired_speed_mps
+    if v_d is None:
+        known = {str(tracks.ids[trace.row]): trace for trace in frame.traces}
+        of_car = {car.id: _speeds(frame, known[car.id]) for car in cars if car.id in known}
+        v_d = of_car[cars[0].id][1]
+        cars = tuple(replace(car, cruise_mps=of_car[car.id][0]) if car.role is not Role.REPLAY else car for car in cars)
     return Case(
-        id=f"{recording.replace('/', '-')}-{round(start_s * 10):05d}-{ego_id}-{other_id}",
-        dataset=dataset,
-        recording=recording,
+        id=f"{frame.recording.replace('/', '-')}-{round(window[0] * 10):05d}-{tracks.ids[ego.row]}-{conflict.other}",
+        dataset=frame.dataset,
+        recording=frame.recording,
         site=scene.location,
         tracks_sha256=_track_hash(scene.provenance.files),
-        start_s=start_s,
-        end_s=end_s,
-        cars=_cast(tracks, traces, ego, other, owed, window),
-        right_of_way=(other_id, *(str(tracks.ids[row]) for row in owed if row != other.row)),
-        desired_speed_mps=rules.desired_speed_mps or _limit(road, ego) or DESIRED_SPEED_MPS,
-        conflicts=(
-            Conflict(
-                kind=meeting.kind,
-                other=other_id,
-                time_gap_s=round(meeting.gap_s, 2),
-                first="ego" if meeting.first is ego else "other",
-                yields="ego",
-                rule=rule,
-                x_m=round(float(meeting.xy[0]), 2),
-                y_m=round(float(meeting.xy[1]), 2),
-            ),
-        ),
-        interest=interest_of(tracks, meeting),
+        start_s=window[0],
+        end_s=window[1],
+        cars=cars,
+        right_of_way=tuple(str(tracks.ids[row]) for row in owed),
+        desired_speed_mps=v_d,
+        conflicts=(conflict,),
+        interest=interest,
         source="mined",
         origin=scene.provenance.origin if scene.provenance.declared_by != "assumed" else None,
+        tags=(TAGS[conflict.kind], *(("dense",) if _is_dense(tracks, ego, window[0]) else ())),
     )
+
+
+def _speeds(frame: _Frame, car: Trace) -> tuple[float, float]:
+    """Cruising speed and v_d of a car on its recorded route [m/s]."""
+    if car.row in frame.of_car:
+        return frame.of_car[car.row]
+    lanes = {-1} if frame.road is None else set(frame.road.match(car.xy, car.heading).lane.tolist())
+    tracks = frame.scene.tracks
+    velocity = tracks.velocity[car.row, tracks.observed[car.row]]
+    frame.of_car[car.row] = frame.speeds.speeds(lanes, float(np.nanmax(np.hypot(*velocity.T))))
+    return frame.of_car[car.row]
+
+
+def _is_dense(tracks: Tracks, ego: Trace, start_s: float) -> bool:
+    """Whether at least three cars are within 30 m of the ego at the start."""
+    at = int(np.abs(tracks.time_s - start_s).argmin())
+    gap = np.hypot(*(tracks.xy[:, at] - tracks.xy[ego.row, at]).T)
+    near = tracks.observed[:, at] & (gap <= DENSE_M) & ~np.isin(tracks.kind, VULNERABLE)
+    return int(near.sum()) - 1 >= DENSE_CARS
 
 
 def _track_hash(files: Mapping[str, str]) -> str:
@@ -213,7 +316,14 @@ def _window(tracks: Tracks, meeting: Meeting, ego: Trace, other: Trace) -> tuple
     until = float(tracks.time_s[last[ego.row]])
     start = max(meeting.enter_first_s - BEFORE_S, since)
     end = min(meeting.leave_second_s + AFTER_S, until, start + LONGEST_S)
-    if end - start < SHORTEST_S or start > meeting.enter_second_s - 1.0 or end < meeting.enter_second_s:
+    if start > meeting.enter_second_s - 1.0 or end < meeting.enter_second_s:
+        return None
+    return _on_grid(tracks, start, end)
+
+
+def _on_grid(tracks: Tracks, start: float, end: float) -> tuple[float, float] | None:
+    """Start and end on the tick grid; None if that is too short."""
+    if end - start < SHORTEST_S:
         return None
     origin = float(tracks.time_s[0])
     start = origin + round((start - origin) * 10) / 10
@@ -224,7 +334,7 @@ def _window(tracks: Tracks, meeting: Meeting, ego: Trace, other: Trace) -> tuple
 def _other_owed(
     meetings: list[Meeting], road: PreparedMap | None, ego: Trace, window: tuple[float, float]
 ) -> list[int]:
-    """Further cars to which the ego had to give way during the case, at most two."""
+    """Further cars to which the ego had to give way during the case."""
     owed: list[int] = []
     for meeting in meetings:
         if ego is not meeting.first and ego is not meeting.second:
@@ -236,12 +346,13 @@ def _other_owed(
         winner = meeting.second if yields == "first" else meeting.first
         if loser is ego and rule != "inferred":
             owed.append(winner.row)
-    return sorted(set(owed))[:2]
+    return sorted(set(owed))
 
 
 def _cast(
-    tracks: Tracks, traces: list[Trace], ego: Trace, other: Trace, owed: list[int], window: tuple[float, float]
+    tracks: Tracks, traces: list[Trace], ego: Trace, owed: list[int], window: tuple[float, float]
 ) -> tuple[Car, ...]:
+    """Ego, cars with the right of way (driven and predicted), followers of the ego, predicted cars near it."""
     inside = (tracks.time_s >= window[0] - 1e-6) & (tracks.time_s <= window[1] + 1e-6)
     distance = np.hypot(*np.moveaxis(tracks.xy[:, inside] - tracks.xy[ego.row, inside], -1, 0))
     both = tracks.observed[:, inside] & tracks.observed[ego.row, inside]
@@ -249,16 +360,16 @@ def _cast(
     known = {trace.row: trace for trace in traces}
     cast = [
         Car(id=str(tracks.ids[ego.row]), role=Role.EGO),
-        Car(id=str(tracks.ids[other.row]), role=Role.REACTIVE, predicted=True),
+        *(Car(id=str(tracks.ids[row]), role=Role.REACTIVE, predicted=True) for row in owed),
     ]
-    rest = [int(row) for row in np.argsort(nearest, kind="stable") if row not in (ego.row, other.row)]
-    predicted = 1
+    rest = [int(row) for row in np.argsort(nearest, kind="stable") if row not in (ego.row, *owed)]
+    predicted = len(owed)
     for row in rest:
         if not np.isfinite(nearest[row]) or row not in known:
             continue
         if _follows(tracks, known[row], ego, window[0]):
             cast.append(Car(id=str(tracks.ids[row]), role=Role.IDM))
-        elif (nearest[row] <= NEAR_M or row in owed) and predicted < MAX_PREDICTED:
+        elif nearest[row] <= NEAR_M and predicted < MAX_PREDICTED:
             cast.append(Car(id=str(tracks.ids[row]), role=Role.REPLAY, predicted=True))
             predicted += 1
     return tuple(cast)
@@ -284,15 +395,6 @@ def _point_at(path: FloatArray, xy: FloatArray) -> int | None:
     gap = np.hypot(path[:, 0] - xy[0], path[:, 1] - xy[1])
     at = int(gap.argmin())
     return at if gap[at] < 1.5 else None
-
-
-def _limit(road: PreparedMap | None, ego: Trace) -> float | None:
-    if road is None:
-        return None
-    lanes = road.match(ego.xy, ego.heading).lane.tolist()
-    limits = [road.road.lanes[lane].speed_limit_mps for lane in lanes if lane >= 0]
-    known = [limit for limit in limits if limit is not None]
-    return float(np.median(known)) if known else None
 
 
 def _without_repeats(cases: list[Case]) -> tuple[Case, ...]:

@@ -58,17 +58,32 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     caption = (
         f"{cases} cases; failed ones are {_failed_are(rows)}. "
         f"Planner {planner.get('name', '')} version {planner.get('version', '')}. Underlined: best. "
-        "≈: the paired 95 % interval of its difference to the best contains zero. Intervals resample cases. "
+        "≈: the paired 95 % interval of its difference to the best contains zero. "
+        f"Intervals resample {summary.get('resampled') or 'cases'} ({summary.get('recordings', 0)} recordings); "
+        f"case set {str(summary.get('case_set', ''))[:12]}. "
         f"{str(summary.get('note', '')).capitalize()}."
     )
     blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
     numeric = set(range(len(columns))) - {1}
     blocks.append(table_of("Leaderboard", columns, entries, numeric=numeric, caption=caption))
+    blocks += _speeds(summary)
     blocks += _scatter(summary)
     blocks += _differences(summary)
     if more:
         blocks.append(_further(ranked, more))
     return blocks
+
+
+def _speeds(summary: Mapping[str, Any]) -> list[Block]:
+    """Speeds that cases ask for, by site."""
+    names = ("v_d_mps", "cruise_mps")
+    rows = [
+        (entry(site), entry(found["cases"]), *(entry(value, 1) for name in names for value in found[name]))
+        for site, found in (summary.get("speeds") or {}).items()
+    ]
+    heads = [f"{word} {end}" for word in ("v_d", "cruise") for end in ("min", "median", "max")]
+    caption = "Desired speed of the metric (v_d) and cruising speed of the ego's planner by site [m/s]."
+    return [table_of("Speeds", ("site", "cases", *heads), rows, caption=caption)] if rows else []
 
 
 def _further(rows: list[Any], names: list[str]) -> Table:
@@ -166,14 +181,13 @@ def _scatter(summary: Mapping[str, Any]) -> list[Block]:
         return [
             Paragraph(text="Open loop against closed loop needs at least two predictors with a displacement error.")
         ]
-    agreement = summary.get("open_loop_agreement") or {}
-    rank = agreement.get("spearman")
-    caption = (
-        "Mean displacement error of the predictions against the score of the drive, with its 95 % interval over cases."
-    )
-    if rank is not None:
-        count = agreement["predictors"]
-        caption += f" Rank agreement (Spearman, smaller error with better drive): {rank:.2f}, {count} predictors."
+    caption = "Mean displacement error of the predictions against the score of the drive, with its 95 % interval."
+    for found in summary.get("open_loop_agreement") or []:
+        ends = f"[{number(found['low'], 2)}, {number(found['high'], 2)}]"
+        caption += (
+            f" Rank agreement (Spearman, smaller error with better drive), planner {found['planner']}: "
+            f"{number(found['spearman'], 2)} {ends}, {found['predictors']} predictors."
+        )
     svg = scatter(
         points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better"
     )

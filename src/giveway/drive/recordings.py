@@ -24,6 +24,7 @@ def read_scenes(
     *,
     dataset: str = "interaction",
     sites: Sequence[str] = (),
+    wanted: Callable[[str], bool] = lambda recording: True,
     max_recordings: int | None = None,
     progress: Count = lambda done, total, current: None,
 ) -> Scenes:
@@ -33,6 +34,7 @@ def read_scenes(
         folder: with the recordings.
         dataset: registered adapter.
         sites: parts of the names of sites; all if empty.
+        wanted: whether a recording of this identifier is read.
         max_recordings: read at most this many.
         progress: see :data:`Count`.
 
@@ -40,7 +42,11 @@ def read_scenes(
         EmptySelectionError: no recording of these sites.
     """
     adapter = DATASETS.get(dataset)
-    found = [r for r in adapter.recordings(folder) if not sites or any(site in r.location for site in sites)]
+    found = [
+        r
+        for r in adapter.recordings(folder)
+        if (not sites or any(site in r.location for site in sites)) and wanted(r.id)
+    ]
     chosen = found[:max_recordings]
     if not chosen:
         raise EmptySelectionError("no recording of these sites", where=folder, found=", ".join(sites))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from giveway.core.case import case_dict
 from giveway.core.errors import DataError
 from giveway.core.log import DriveLog
 from giveway.drive.experiment import RECORDED, parameters_key
@@ -66,6 +67,7 @@ class DriveRow:
         failed: case to reason.
         keys: case to key of its cell, of finished ones; empty for logs that are in no store.
         origins: of the recordings that the cases were made from.
+        cases: case to what it says: recording, site, tags, speeds.
     """
 
     identity: RunIdentity
@@ -76,6 +78,7 @@ class DriveRow:
     failed: dict[str, str] = field(default_factory=dict[str, str])
     keys: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, None] = field(default_factory=dict[str, None])
+    cases: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def terms_under(self, rules: str) -> list[ChallengeTerms]:
         """One per case."""
@@ -86,9 +89,9 @@ class DriveRow:
         """Sum over the cases that finished."""
         return sum(int(values.get(metric, 0)) for values in self.values.values())
 
-    def measured(self) -> list[dict[str, float]]:
-        """Per case that finished, all metrics but those that are added up."""
-        return [{n: v for n, v in values.items() if n not in COUNTS} for values in self.values.values()]
+    def measured(self) -> dict[str, dict[str, float]]:
+        """Case that finished to all metrics but those that are added up."""
+        return {case: {n: v for n, v in values.items() if n not in COUNTS} for case, values in self.values.items()}
 
 
 def identity_of(predictor: NamedPredictor, planner: Planner, seed: int) -> RunIdentity:
@@ -121,14 +124,15 @@ def rows_of(store: Store) -> list[DriveRow]:
             known[key] = Cell.from_json(record["cell"]), record
         elif key in failures:
             known[key] = failures[key].cell, {"reason": failures[key].reason}
-    found: dict[tuple[RunIdentity, str], dict[str, Any]] = {}
+    found: dict[tuple[RunIdentity, str], tuple[Cell, dict[str, Any]]] = {}
     for cell, record in (known[key] for key in [*older, *asked] if key in known):
         if cell.kind == "drive":
-            found[_identity(cell), str(cell.params["case"])] = record
+            found[_identity(cell), str(cell.params["case"])] = cell, record
     rows: dict[RunIdentity, DriveRow] = {}
-    for (identity, case), record in found.items():
+    for (identity, case), (cell, record) in found.items():
         info = record.get("info", {})
         row = rows.setdefault(identity, DriveRow(identity=identity, title=identity.predictor))
+        row.cases[case] = cell.settings["case"]
         if not info:
             row.failed[case], row.terms[case] = str(record["reason"]), {}
             continue
@@ -165,6 +169,7 @@ def rows_of_logs(folder: Path) -> list[DriveRow]:
 
 def measure_again(row: DriveRow, log: DriveLog) -> None:
     """Put what a log says by today's definitions into a row."""
+    row.cases[log.case.id] = case_dict(log.case)
     row.terms[log.case.id] = terms_of(log)
     row.values[log.case.id] = {name: value.value for name, value in measure_log(log).items()}
     row.origins.update(dict.fromkeys(reference_origins([log])))

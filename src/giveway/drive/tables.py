@@ -33,20 +33,25 @@ def leaderboard(document: Mapping[str, Any]) -> Table:
     """The table that ``giveway drive run`` prints, from its JSON document."""
     planner, rows = document["planner"], _shown(document)
     heads = {"n_col": 6, "fault": 6, **HEADS}
+    against = _reference_name(document)
     width = max(len(row["name"]) for row in rows) + 2
     first = Block(
         columns=(
             Column(head="", width=width),
+            Column(head="cases", width=10),
             *(Column(head=head, width=wide) for head, wide in heads.items()),
-            Column(head="95 % interval", left=True),
+            Column(head="95 % interval", width=18),
+            Column(head=f"- {against}", left=True),
         ),
         rows=tuple(
             (
-                entry(row["name"]),
+                entry(row["name"] + (" †" if row["partial"] and row["score"] is not None else "")),
+                entry(f"{row['cases'] - row['failed']}/{row['cases']}"),
                 entry(row["n_col"]),
                 entry(row["n_col_at_fault"]),
                 *(entry(row[head.lower()]) for head in HEADS),
-                entry(_end(row, rows[0]["cases"])),
+                entry(_ends(row)),
+                entry(_against(document, row["name"], against)),
             )
             for row in rows
         ),
@@ -69,9 +74,9 @@ def leaderboard(document: Mapping[str, Any]) -> Table:
     )
 
 
-def leaderboard_of(results: Results, *, metric: str | None = None) -> Table:
+def leaderboard_of(results: Results, *, metric: str | None = None, partial: bool = False) -> Table:
     """Scores of all predictors in a store beside those of the recorded drivers, and how many drives are missing."""
-    made = leaderboard(document_of(results.store, metric))
+    made = leaderboard(document_of(results.store, metric, partial=partial))
     missing = results.status.missing
     note = f"{missing} drives are missing: start the same run again to go on"
     return replace(made, notes=(*made.notes, note)) if missing else made
@@ -141,7 +146,7 @@ def difference(results: Results, a: str, b: str, *, metric: str = "score") -> Di
         estimate=math.nan if estimate is None else sign * estimate,
         low=min(low, high),
         high=max(low, high),
-        note="95 %, paired bootstrap over cases",
+        note=f"95 %, paired bootstrap over {document['resampled']}, {found[term]['cases']} cases",
     )
 
 
@@ -159,7 +164,7 @@ def scores_figure(results: Results, *, metric: str = "score") -> Figure:
         if row[term] is not None:
             axes.plot([row[term]], [place], marker="o", color="#0072b2")
     axes.set_yticks(range(len(rows)), [row["name"] for row in reversed(rows)])
-    axes.set_xlabel(f"{term}, mean and 95 % interval over cases")
+    axes.set_xlabel(f"{term}, mean and 95 % interval over {document['resampled'] or 'cases'}")
     axes.set_title(document["banner"], fontsize=8)
     return figure
 
@@ -202,17 +207,37 @@ def _pair(document: Mapping[str, Any], a: str, b: str) -> tuple[int, Mapping[str
     return 1, {}
 
 
-def _end(row: Mapping[str, Any], cases: int) -> str:
+def _ends(row: Mapping[str, Any]) -> str:
     low, high = row["intervals"].get("score", [None, None])
-    end = "" if low is None else f"[{low:.2f}, {high:.2f}]"
-    if row["failed"]:
-        return f"{end}  {row['coverage']}, {row['failed_are']}"
-    return end if row["cases"] == cases else f"{end}  {row['coverage']}"
+    return "" if low is None else f"[{low:.2f}, {high:.2f}]"
+
+
+def _reference_name(document: Mapping[str, Any]) -> str:
+    """Predictor that every line is compared with: constant velocity if it was driven, else the first."""
+    rows = document["predictors"]
+    return str(next((row["name"] for row in rows if row["predictor"] == "constant_velocity"), rows[0]["name"]))
+
+
+def _against(document: Mapping[str, Any], name: str, reference: str) -> str:
+    """Paired difference of a line to the reference, with its interval."""
+    sign, found = _pair(document, name, reference)
+    return "" if name == reference or not found else _interval(_signed(found["score"], sign))
+
+
+def _signed(found: Mapping[str, Any], sign: int) -> dict[str, Any]:
+    """The interval of B minus A, from that of A minus B."""
+    if sign > 0 or found["low"] is None:
+        return dict(found)
+    return {**found, "estimate": -found["estimate"], "low": -found["high"], "high": -found["low"]}
 
 
 def _notes(document: Mapping[str, Any]) -> Iterator[str]:
     for row in document["predictors"]:
         name = row["name"]
+        if row["failed"]:
+            yield f"{name}: {row['coverage']}, {row['failed_are']}"
+        if row["partial"]:
+            yield f"{name}: more than a tenth of the cases failed: no Score (--partial shows it, marked †)"
         if row["against_humans"]:
             yield f"{name} - {document['humans']['name']}: {_interval(row['against_humans']['score'])}"
         if row["fallbacks"]:
@@ -221,13 +246,32 @@ def _notes(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: case {case} failed: {reason}"
     for name, found in document["differences"].items():
         yield f"{name}: {_interval(found['score'])}"
-    agreement = document["open_loop_agreement"]
-    if agreement:
-        found = entry(agreement["spearman"]).text
-        yield f"rank agreement of open-loop error and closed-loop score (Spearman): {found}"
+    for found in document["open_loop_agreement"]:
+        yield f"rank agreement of {agreement_text(found)}"
+    speeds = document["speeds"].values()
+    ranges = [
+        f"{words} {min(s[name][0] for s in speeds):.1f} to {max(s[name][2] for s in speeds):.1f} m/s"
+        for name, words in (("v_d_mps", "v_d of the metric"), ("cruise_mps", "cruising speed of the ego"))
+    ]
+    yield "; ".join(ranges)
+    if document["resampled"]:
+        few = "" if document["resampled"] == "recordings" else ", too few to resample"
+        yield (
+            f"intervals resample {document['resampled']} ({document['recordings']} recordings{few}); case set "
+            + (document["case_set"][:12])
+        )
+
+
+def agreement_text(found: Mapping[str, Any]) -> str:
+    """Rank agreement of one planner, always with its interval."""
+    rho, low, high = (entry(found[name]).text for name in ("spearman", "low", "high"))
+    return (
+        f"open-loop error and closed-loop score (Spearman, {found['predictors']} predictors, planner "
+        f"{found['planner']}): {rho} [{low}, {high}]"
+    )
 
 
 def _interval(found: Mapping[str, float | None]) -> str:
-    if any(number is None for number in found.values()):
+    if any(found[name] is None for name in ("estimate", "low", "high")):
         return "-"
     return f"{found['estimate']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,9 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.case import TICK_S
+from giveway.core.checked import Expect, read_json
 from giveway.core.errors import EmptySelectionError
+from giveway.core.files import write_text
 from giveway.core.histories import (
     FUTURE_STEPS,
     HISTORY_STEPS,
@@ -22,6 +25,7 @@ from giveway.core.predictions import Prediction, Trajectories
 from giveway.core.scene import Scene
 from giveway.core.seeds import seed_for
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.drive.spec import NamedPredictor
 from giveway.metrics.prediction_errors import displacement_errors
 from giveway.predictors import trainable
 from giveway.predictors.constant_motion import CONSTANT_VELOCITY
@@ -48,6 +52,21 @@ class TrainingRules:
     kind: str = "gru"
     stride: int = 10
     options: TrainingOptions = field(default_factory=TrainingOptions)
+
+
+TRAINING_FACTS = ".training.json"
+"""Ending of the file beside a checkpoint that says which recordings it was trained on."""
+
+
+def trained_on(predictor: NamedPredictor) -> tuple[str, ...]:
+    """Recordings that a predictor was trained on by ``giveway drive train``; empty if nothing says so."""
+    _, _, file = predictor.text.partition(":")
+    where = predictor.checkpoint or (Path(file) if file else None)
+    facts = None if where is None else where.with_name(where.name + TRAINING_FACTS)
+    if facts is None or not facts.is_file():
+        return ()
+    found: Any = read_json(facts, limit=1 << 24, expect=Expect(what="the facts of a training"))
+    return tuple(found.get("recordings", ())) if isinstance(found, dict) else ()
 
 
 def windows_of(tracks: Tracks, *, stride: int) -> tuple[MotionWindows, list[str]]:
@@ -141,6 +160,8 @@ def train_on_scenes(
         held = np.arange(len(names)) % HELD_OUT == 0
     judge = windows.take(held)
     trained = trainer.train(windows.take(~held), judge, out, rules.options, on_step)
+    used = sorted({recording for recording, _, own in found if own})
+    write_text(out.with_name(out.name + TRAINING_FACTS), json.dumps({"recordings": used}, indent=1) + "\n")
     inputs = inputs_of(judge)
     errors, simple = (
         _errors(model.predict(inputs, inputs.generator()), judge.future)

@@ -37,6 +37,9 @@ NO_PROGRESS_EXPECTED_M = 1.0
 
 MIN_SAMPLES_FOR_JERK = 3
 
+EVALUATOR_SPEED_MPS = 8.0
+"""v_d of the evaluator, for every site; the document names no number [m/s]."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChallengeRules:
@@ -46,9 +49,11 @@ class ChallengeRules:
         name: how tables call it.
         normalizer: what the sums of squares are divided by: all samples (as coded), one less (as the document prints)
             or only the samples that have a second difference.
-        clamp_efficiency: whether a case can earn more than 1.
+        printed_efficiency: e = progress over recorded progress and nothing else: no clamp at 0 or 1, no 1 for an ego
+            that left early, undefined without recorded progress.
         leave_out_waiting: leave cases without recorded progress out of S_eff, and use the floor of 0.1 m.
-        num_targets: how many right-of-way cars count, in the order they are listed; None for all.
+        one_target: only the first listed right-of-way car that is reactive counts, else the first listed; else all.
+        desired_speed_mps: v_d; None takes that of the case.
         count: whose collisions ``n_col`` counts.
         drop_failed: leave failed runs out of the means (as the evaluator did) instead of scoring them worst.
         stop_at_collision: evaluate samples up to and including the ego's first collision only.
@@ -56,21 +61,29 @@ class ChallengeRules:
 
     name: str
     normalizer: Normalizer = "n"
-    clamp_efficiency: bool = True
+    printed_efficiency: bool = False
     leave_out_waiting: bool = True
-    num_targets: int | None = None
+    one_target: bool = False
+    desired_speed_mps: float | None = None
     count: Literal["any_pair", "ego"] = "ego"
     drop_failed: bool = False
     stop_at_collision: bool = False
 
 
-AS_CODED = ChallengeRules(name="challenge_coded", leave_out_waiting=False, count="any_pair", drop_failed=True)
+AS_CODED = ChallengeRules(
+    name="challenge_coded",
+    leave_out_waiting=False,
+    desired_speed_mps=EVALUATOR_SPEED_MPS,
+    count="any_pair",
+    drop_failed=True,
+)
 AS_DOCUMENTED = ChallengeRules(
     name="challenge_documented",
     normalizer="n-1",
-    clamp_efficiency=False,
+    printed_efficiency=True,
     leave_out_waiting=False,
-    num_targets=1,
+    one_target=True,
+    desired_speed_mps=EVALUATOR_SPEED_MPS,
     count="any_pair",
     drop_failed=True,
 )
@@ -106,6 +119,7 @@ class ChallengeInputs:
         dt_s: sampling interval; must be 0.1 s, resample before if it is not.
         ego: speed of the ego.
         targets: right-of-way car to its speed, in the order listed; None if it was never present.
+        reactive: cars that react to the ego.
         progress_m: distance of the ego along its recorded path since the start.
         expected_progress_m: distance of the recorded ego.
         ego_left: the ego reached the end of its path before the end of the case.
@@ -124,6 +138,7 @@ class ChallengeInputs:
     targets: dict[str, SpeedRecord | None]
     progress_m: float
     expected_progress_m: float
+    reactive: frozenset[str] = frozenset()
     ego_left: bool = False
     desired_speed_mps: float = 8.0
     any_pair_collided: bool = False
@@ -208,7 +223,7 @@ def challenge_terms(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) ->
         warnings.append(f"only {int(ego.present.sum())} ego samples: jerk set to 0")
     efficiency, unclamped = _efficiency(inputs, rules, stopped=cut is not None)
     if np.isnan(efficiency):
-        warnings.append("no progress expected: left out of S_eff")
+        warnings.append("no recorded progress to compare with: left out of S_eff")
     costs = courtesy_costs(inputs, rules)
     present = [cost for cost in costs.values() if cost is not None]
     return ChallengeTerms(
@@ -220,7 +235,7 @@ def challenge_terms(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) ->
         efficiency=efficiency,
         efficiency_unclamped=unclamped,
         jerk=rms_jerk(ego, inputs.dt_s, rules.normalizer),
-        velocity=rms_shortfall(ego, inputs.desired_speed_mps, rules.normalizer),
+        velocity=rms_shortfall(ego, desired_speed(inputs, rules), rules.normalizer),
         courtesy=float(sum(present)),
         courtesy_mean=float(np.mean(present)) if present else 0.0,
         missing_targets=tuple(car for car, cost in costs.items() if cost is None),
@@ -233,15 +248,29 @@ def courtesy_costs(inputs: ChallengeInputs, rules: ChallengeRules = DEFAULT) -> 
     """Right-of-way car to its rms jerk plus its rms shortfall of speed; None for a car that was never present."""
     cut = inputs.first_ego_collision if rules.stop_at_collision else None
     costs: dict[str, float | None] = {}
-    for car, record in list(inputs.targets.items())[: rules.num_targets]:
+    for car in _targets(inputs, rules):
+        record = inputs.targets[car]
         clipped = None if record is None else _until(record, cut)
         if clipped is None or not clipped.present.any():
             costs[car] = None
             continue
         costs[car] = rms_jerk(clipped, inputs.dt_s, rules.normalizer) + rms_shortfall(
-            clipped, inputs.desired_speed_mps, rules.normalizer
+            clipped, desired_speed(inputs, rules), rules.normalizer
         )
     return costs
+
+
+def desired_speed(inputs: ChallengeInputs, rules: ChallengeRules) -> float:
+    """v_d under these rules [m/s]."""
+    return inputs.desired_speed_mps if rules.desired_speed_mps is None else rules.desired_speed_mps
+
+
+def _targets(inputs: ChallengeInputs, rules: ChallengeRules) -> list[str]:
+    """Right-of-way cars that count."""
+    listed = list(inputs.targets)
+    if not rules.one_target:
+        return listed
+    return [car for car in listed if car in inputs.reactive][:1] or listed[:1]
 
 
 def _until(record: SpeedRecord, last: int | None) -> SpeedRecord:
@@ -252,11 +281,15 @@ def _until(record: SpeedRecord, last: int | None) -> SpeedRecord:
 
 
 def _efficiency(inputs: ChallengeInputs, rules: ChallengeRules, *, stopped: bool) -> tuple[float, float]:
-    """Clamped (or not) efficiency and the unclamped one; NaN if the case is left out."""
+    """Efficiency under the rules and without a clamp at 1; NaN if the case is left out."""
+    progress = inputs.progress_at_collision_m if stopped else inputs.progress_m
+    expected = inputs.expected_progress_m
+    if rules.printed_efficiency:
+        ratio = progress / expected if expected > 0 else float("nan")
+        return ratio, ratio
     if inputs.ego_left and not stopped:
         return 1.0, 1.0
-    progress = max(inputs.progress_at_collision_m if stopped else inputs.progress_m, 0.0)
-    expected = inputs.expected_progress_m
+    progress = max(progress, 0.0)
     if rules.leave_out_waiting:
         if expected < NO_PROGRESS_EXPECTED_M:
             return float("nan"), float("nan")
@@ -265,4 +298,4 @@ def _efficiency(inputs: ChallengeInputs, rules: ChallengeRules, *, stopped: bool
         ratio = progress / expected
     else:
         ratio = 1.0
-    return (min(ratio, 1.0) if rules.clamp_efficiency else ratio), ratio
+    return min(ratio, 1.0), ratio

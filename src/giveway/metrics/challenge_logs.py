@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from giveway.core.arrays import FloatArray
 from giveway.core.case import Role
 from giveway.core.log import DriveLog, last_known
 from giveway.metrics.challenge import (
@@ -22,7 +23,7 @@ from giveway.metrics.challenge import (
 )
 from giveway.metrics.metric import Metric, MetricValue, metric, undefined
 from giveway.metrics.shared import once_per_log
-from giveway.metrics.speeds import SpeedRecord
+from giveway.metrics.speeds import SpeedRecord, jerk_of_speed, runs_of
 
 TERMS = ("s_eff", "s_jer", "s_vel", "s_cou")
 SOURCE = "INTERPRET challenge, closed-loop track (2020), metric document and evaluator"
@@ -47,6 +48,7 @@ def challenge_inputs(log: DriveLog) -> ChallengeInputs:
         dt_s=log.tracks.dt_s,
         ego=_record(log, log.ego),
         targets={car: _record(log, rows[car]) if car in rows else None for car in log.case.right_of_way},
+        reactive=frozenset(car for car, i in rows.items() if log.roles[i] is Role.REACTIVE),
         progress_m=last_known(log.ego_s),
         expected_progress_m=log.expected_progress_m,
         ego_left=log.ego_left,
@@ -91,12 +93,17 @@ def s_eff(log: DriveLog) -> MetricValue:
     better="lower",
     range=(0.0, math.inf),
     of="drive",
+    items="ticks",
     column="",
     reference=SOURCE,
 )
 def s_jer(log: DriveLog) -> MetricValue:
-    """Jerk of the ego in one case."""
-    return _term(log, terms_of(log)[DEFAULT.name].jerk)
+    """Jerk of the ego in one case; its items are the jerks of all ticks."""
+    ego = challenge_inputs(log).ego
+    jerk = np.full(ego.speed.shape, np.nan)
+    for a, b in runs_of(ego.present):
+        jerk[a:b] = jerk_of_speed(ego.speed[a:b], log.tracks.dt_s)
+    return _term(log, terms_of(log)[DEFAULT.name].jerk, jerk)
 
 
 @metric(
@@ -107,12 +114,15 @@ def s_jer(log: DriveLog) -> MetricValue:
     better="lower",
     range=(0.0, math.inf),
     of="drive",
+    items="ticks",
     column="",
-    reference=SOURCE,
+    reference=f"{SOURCE}; v_d by site, where evaluator and document have one number (8 m/s).",
 )
 def s_vel(log: DriveLog) -> MetricValue:
-    """Shortfall of the ego's speed in one case."""
-    return _term(log, terms_of(log)[DEFAULT.name].velocity)
+    """Shortfall of the ego's speed in one case; its items are those of all ticks."""
+    inputs = challenge_inputs(log)
+    short = np.where(inputs.ego.present, np.minimum(inputs.ego.speed - inputs.desired_speed_mps, 0.0), np.nan)
+    return _term(log, terms_of(log)[DEFAULT.name].velocity, short)
 
 
 @metric(
@@ -136,7 +146,7 @@ def s_cou(log: DriveLog) -> MetricValue:
     return MetricValue(value=total.value, per_item=per_car, mask=np.isfinite(per_car), labels=tuple(costs))
 
 
-def _variant(rules: ChallengeRules, title: str, how: str) -> Metric:
+def _variant(rules: ChallengeRules, title: str, how: str, version: int = 1) -> Metric:
     """The score under one set of rules; its items are the four terms."""
 
     @metric(
@@ -146,6 +156,7 @@ def _variant(rules: ChallengeRules, title: str, how: str) -> Metric:
         better="higher",
         range=(-math.inf, math.inf),
         of="drive",
+        version=version,
         items="terms",
         needs="recording",
         column="",
@@ -165,15 +176,24 @@ challenge = _variant(
     DEFAULT, "Score", "failed runs get the worst values, the ego's collisions count, waiting egos are left out."
 )
 challenge_coded = _variant(
-    AS_CODED, "Score as coded", "as the evaluator computes it: failed runs are dropped, any pair of cars counts."
+    AS_CODED,
+    "Score as coded",
+    "as the evaluator computes it: failed runs are dropped, any pair of cars counts, v_d is 8 m/s everywhere.",
+    version=2,
 )
 challenge_documented = _variant(
-    AS_DOCUMENTED, "Score as documented", "as the document prints it: sums divided by n - 1, no clamp, one target."
+    AS_DOCUMENTED,
+    "Score as documented",
+    "as the document prints it: sums divided by n - 1, progress over recorded progress without any clamp and also for "
+    "an ego that left, the reactive right-of-way car only; v_d is 8 m/s everywhere.",
+    version=2,
 )
 
 
-def _term(log: DriveLog, value: float) -> MetricValue:
-    return undefined(log.failed) if math.isnan(value) else MetricValue(value=value)
+def _term(log: DriveLog, value: float, steps: FloatArray | None = None) -> MetricValue:
+    if math.isnan(value):
+        return undefined(log.failed)
+    return MetricValue(value=value, per_item=steps, mask=None if steps is None else np.isfinite(steps))
 
 
 def _record(log: DriveLog, row: int) -> SpeedRecord:

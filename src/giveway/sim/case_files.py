@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
-from giveway.core.case import Case, case_dict
+from giveway.core.case import Case, case_dict, fingerprint_of, set_id
 from giveway.core.checked import Expect, read_json, read_text
 from giveway.core.errors import DataError, EmptySelectionError, FileFormatError
 from giveway.core.files import write_text
@@ -17,6 +17,8 @@ from giveway.sim.challenge_cases import is_challenge_case, read_challenge_case
 
 FORMAT = "giveway-cases"
 VERSION = 1
+SET_VERSION = 1
+"""Version of the rules by which standard sets are made."""
 UNITS = {"_s": "seconds", "_m": "meters, site frame", "_rad": "radians, counter-clockwise from +x", "_mps": "m/s"}
 """Meaning of the endings of field names; written into every file."""
 
@@ -53,9 +55,17 @@ def read_cases(path: Path) -> tuple[Case, ...]:
     return cases
 
 
-def write_cases(path: Path, cases: Sequence[Case]) -> None:
-    """Write a case set; the file appears complete or not at all."""
-    document = {"format": FORMAT, "version": VERSION, "units": UNITS, "cases": [case_dict(case) for case in cases]}
+def write_cases(path: Path, cases: Sequence[Case], facts: Mapping[str, Any] | None = None) -> None:
+    """Write a case set; the file appears complete or not at all.
+
+    Args:
+        path: file.
+        cases: in order.
+        facts: what the set says about itself, under ``set``: name, version, rules, recordings.
+    """
+    plain = [case_dict(case) for case in cases]
+    about = {} if facts is None else {"set": {**facts, "content_id": set_id(fingerprint_of(case) for case in plain)}}
+    document = {"format": FORMAT, "version": VERSION, "units": UNITS, **about, "cases": plain}
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -91,7 +101,26 @@ def _read_text(path: Path) -> tuple[Case, ...]:
     entries = document.get("cases")
     if not isinstance(entries, list) or not entries:
         raise EmptySelectionError("the case set is empty", where=path, found='no entry under "cases"')
-    return tuple(case_from(entry, f"{path}, case {index}") for index, entry in enumerate(entries))
+    cases = tuple(case_from(entry, f"{path}, case {index}") for index, entry in enumerate(entries))
+    about: Any = document.get("set")
+    if about is not None:
+        found = set_id(case.fingerprint for case in cases)
+        if not isinstance(about, dict) or about.get("content_id") != found:
+            told = about.get("content_id") if isinstance(about, dict) else about
+            raise FileFormatError(
+                "the cases are not those the set was made with",
+                where=path,
+                found=f"content id {found[:12]}, the file says {str(told)[:12]}",
+                hint="get the file again; a changed set is another set: remove its entry 'set'",
+            )
+        if about.get("version") != SET_VERSION:
+            raise FileFormatError(
+                "a standard set of another version",
+                where=path,
+                found=about.get("version"),
+                hint=f"this release drives version {SET_VERSION}; scores of two versions do not compare",
+            )
+    return cases
 
 
 def case_from(entry: Any, where: str) -> Case:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
-from giveway.core.case import TICK_S, Case
+from giveway.core.case import TICK_S, Case, Role
 from giveway.core.checked import Expect, read_text
 from giveway.core.errors import DataError, DatasetLayoutError, FileFormatError
 from giveway.metrics.challenge import ChallengeInputs
@@ -105,6 +105,7 @@ def challenge_inputs_of_legacy(log: LegacyLog) -> ChallengeInputs:
         dt_s=TICK_S,
         ego=_record(log, log.ego),
         targets={car: _record(log, rows[car]) if car in rows else None for car in log.case.right_of_way},
+        reactive=frozenset(car.id for car in log.case.cars if car.role is Role.REACTIVE),
         progress_m=float("nan") if log.progress_m is None else log.progress_m[0],
         expected_progress_m=float("nan") if log.progress_m is None else log.progress_m[1],
         ego_left=log.progress_m is None,

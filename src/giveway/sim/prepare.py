@@ -11,7 +11,7 @@ import numpy as np
 from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.boxes import VEHICLE_SIZE_M, VULNERABLE, VULNERABLE_DIAMETER_M
-from giveway.core.case import TICK_S, Case, Role
+from giveway.core.case import TICK_S, Car, Case, Role
 from giveway.core.errors import DataError, UsageError
 from giveway.core.lanes import LaneMap
 from giveway.core.origins import RowOrigin
@@ -124,6 +124,8 @@ def prepare(case: Case, scene: Scene, *, reacts: bool = False) -> PreparedCase:
     where = f"case {case.id!r}, recording {case.recording!r}"
     notes: list[str] = []
     tracks = scene.tracks
+    if reacts:
+        case = _priority_driven(case, tracks)
     if tracks.num_instants > 1 and abs(tracks.dt_s - TICK_S) > 1e-6:
         notes.append(f"resampled from {tracks.dt_s:.4g} s to {TICK_S} s")
         tracks = resample(tracks, TICK_S)
@@ -162,7 +164,7 @@ def prepare(case: Case, scene: Scene, *, reacts: bool = False) -> PreparedCase:
         predicted=np.array([str(i) in cast and cast[str(i)].predicted for i in window.ids], dtype=np.bool_),
         hidden=np.array([case.hide_unpredicted and str(i) not in cast for i in window.ids], dtype=np.bool_),
         favored=np.array([str(i) in case.right_of_way for i in window.ids], dtype=np.bool_),
-        desired_speed=np.full(len(keep), case.desired_speed_mps),
+        desired_speed=np.array([_cruise(cast.get(str(i)), case) for i in window.ids], dtype=np.float64),
         spawn_tick=np.zeros(len(keep), dtype=np.int64),
         start=np.zeros((len(keep), 4)),
         start_s=np.zeros(len(keep)),
@@ -180,6 +182,28 @@ def prepare(case: Case, scene: Scene, *, reacts: bool = False) -> PreparedCase:
     )
     made = _with_starts(prepared, tracks.select(keep))
     return replace(made, replay_paths=_replay_paths(made, tracks.select(keep))) if reacts else made
+
+
+def _priority_driven(case: Case, tracks: Tracks) -> Case:
+    """The same case with every motor vehicle that has the right of way over the ego driven instead of replayed.
+
+    A replayed car cannot suffer from an ego that takes its right of way, so nothing would show in the metric.
+    """
+    motor = {str(i) for i, kind in zip(tracks.ids, tracks.kind, strict=True) if int(kind) not in VULNERABLE}
+    listed = {car.id for car in case.cars}
+    cars = tuple(
+        replace(car, role=Role.REACTIVE)
+        if car.role is Role.REPLAY and not car.driver and car.id in case.right_of_way and car.id in motor
+        else car
+        for car in case.cars
+    )
+    more = tuple(Car(id=i, role=Role.REACTIVE) for i in case.right_of_way if i not in listed and i in motor)
+    return case if cars == case.cars and not more else replace(case, cars=(*cars, *more))
+
+
+def _cruise(car: Car | None, case: Case) -> float:
+    """Speed that the driver of a car wants on a free road [m/s]."""
+    return case.desired_speed_mps if car is None or car.cruise_mps is None else car.cruise_mps
 
 
 def _replay_paths(prepared: PreparedCase, tracks: Tracks) -> tuple[CarPath | None, ...]:

@@ -16,6 +16,7 @@ size of an altered start              0 m                 --                    
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal
 
 import numpy as np
@@ -34,11 +35,34 @@ SIZE_TOLERANCE_M = 0.02
 HINT = "same file name, other content: get the recording the case was made from, or mine again"
 
 
+def content_id(case: Case, tracks: Tracks) -> str:
+    """SHA-256 over the recorded states of all agents during a case; survives another encoding of the file.
+
+    Lines ``id,tick,X,Y,VX,VY`` in millimeters and mm/s, rounded half up; ids sorted as text, ticks from 0 at the start,
+    where an agent is present.
+
+    Args:
+        case: whose window.
+        tracks: its recording at 10 Hz.
+    """
+    first = round((case.start_s - float(tracks.time_s[0])) / TICK_S)
+    part = slice(first, first + case.num_ticks + 1)
+    digest = hashlib.sha256()
+    states = np.concatenate([tracks.xy[:, part], tracks.velocity[:, part]], axis=-1)
+    for row in sorted(range(tracks.num_agents), key=lambda i: str(tracks.ids[i])):
+        ticks = np.flatnonzero(tracks.observed[row, part])
+        whole = np.floor(1000.0 * np.nan_to_num(states[row, ticks]) + 0.5).astype(np.int64)
+        name = str(tracks.ids[row])
+        for tick, (x, y, vx, vy) in zip(ticks.tolist(), whole.tolist(), strict=True):
+            digest.update(f"{name},{tick},{x},{y},{vx},{vy}\n".encode())
+    return digest.hexdigest()
+
+
 def verify_recording(case: Case, scene: Scene, tracks: Tracks) -> Literal["hash", "content"]:
     """Compare a case with the recording it is about to be driven on.
 
-    A hash decides alone. Without one the recorded position of the ego at the end, the whole cast and every altered
-    start must fit; a case without both says nothing about its recording and is refused.
+    A hash, or else a content id, decides alone. Without them the recorded position of the ego at the end, the whole
+    cast and every altered start must fit; a case without both says nothing about its recording and is refused.
 
     Args:
         case: what is to be driven; its window lies inside the tracks.
@@ -56,6 +80,12 @@ def verify_recording(case: Case, scene: Scene, tracks: Tracks) -> Literal["hash"
             found = f"SHA-256 {known}, expected {case.tracks_sha256[:12]}"
             raise DataError("the track file is not the one this case was made for", where=where, found=found, hint=HINT)
         return "hash"
+    if case.content_id:
+        found = content_id(case, tracks)
+        if found != case.content_id:
+            told = f"content {found[:12]}, expected {case.content_id[:12]}"
+            raise DataError("the recording is not the one this case was made for", where=where, found=told, hint=HINT)
+        return "content"
     if case.ego_end_m is None:
         raise DataError(
             "nothing in this case tells its recording from another one of the same name",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from giveway.core.arrays import AnyArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
@@ -118,6 +118,24 @@ def paired_bootstrap(
         confidence=confidence,
         method=method,
     )
+
+
+def interval_of_draws(estimate: float, draws: FloatArray, *, confidence: float = 0.95, num_units: int) -> Interval:
+    """Expanded percentile interval of resampled values; NaN among them are left out, NaN ends if none is left.
+
+    The tails are Phi(-sqrt(n / (n - 1)) t_{n-1}) instead of those of the confidence, which makes up for the narrowness
+    of percentile intervals of few units (for 24 clusters of unequal size a nominal 95 % covered 88 %).
+
+    Reference:
+        Hesterberg 2015, The American Statistician 69, 371-386, section 5.3.
+    """
+    known = draws[np.isfinite(draws)]
+    if not math.isfinite(estimate) or known.size == 0:
+        return _interval(estimate, (math.nan, math.nan), known, confidence, "percentile", num_units)
+    spread = float(stdtrit(num_units - 1, (1 + confidence) / 2)) * math.sqrt(num_units / (num_units - 1))
+    tail = float(ndtr(-spread))
+    low, high = np.quantile(known, (tail, 1 - tail))
+    return _interval(estimate, (float(low), float(high)), known, confidence, "percentile", num_units)
 
 
 def _units(num_samples: int, group: AnyArray | None) -> list[IntArray]:

@@ -3,78 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import FloatArray
 from giveway.core.errors import UsageError
-from giveway.stats.bootstrap import NUM_RESAMPLES, Interval, bootstrap
-
-Kind = Literal["spearman", "kendall"]
+from giveway.stats.bootstrap import Interval, interval_of_draws
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankAgreement:
     """Attributes:
-    kind: which coefficient.
-    coefficient: in [-1, 1]; NaN if one side is constant.
-    p_value: two-sided, against no association.
-    interval: bootstrap over the things ranked.
+    coefficient: Spearman's rho in [-1, 1]; NaN if one side is constant.
+    interval: from resamples on which both sides were computed again.
     num_items: how many were ranked.
     """
 
-    kind: Kind
     coefficient: float
-    p_value: float
     interval: Interval
     num_items: int
 
 
-def rank_agreement(
-    first: FloatArray,
-    second: FloatArray,
-    *,
-    rng: np.random.Generator,
-    kind: Kind = "spearman",
-    num_resamples: int = NUM_RESAMPLES,
-    confidence: float = 0.95,
-) -> RankAgreement:
-    """Spearman's rho or Kendall's tau-b with a percentile bootstrap interval.
+def rank_agreement(first: FloatArray, second: FloatArray, *, num_units: int, confidence: float = 0.95) -> RankAgreement:
+    """Spearman's rho with a percentile interval over resamples of the data behind both measures.
 
-    BCa is not used: resampled ranks are heavily tied and leave it without support for few items.
+    The items (models) stay the same: what is uncertain is where each of them stands, so both sides are measured again
+    on every resample. Resampling the models would answer another question.
 
     Args:
-        first: (n,) one value per item, e.g. open-loop score per model; n >= 3.
-        second: (n,) e.g. closed-loop score per model.
-        rng: generator for the interval.
-        kind: ``"spearman"`` or ``"kendall"``.
-        num_resamples: for the interval.
+        first: (1 + B, n) one value per item: on all data, then on each resample; n >= 3.
+        second: (1 + B, n) likewise, draw by draw on the same resamples.
+        num_units: units that were resampled.
         confidence: nominal coverage.
     """
-    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1 or x.size < 3:
-        raise UsageError("rank agreement needs two rows of at least three values", found=f"{x.shape} and {y.shape}")
-    coefficient, p_value = _coefficient(x, y, kind)
-    interval = bootstrap(
-        lambda index: _resampled(x, y, index, kind),
-        x.size,
-        rng=rng,
-        num_resamples=num_resamples,
-        confidence=confidence,
-        method="percentile",
-    )
-    return RankAgreement(kind=kind, coefficient=coefficient, p_value=p_value, interval=interval, num_items=x.size)
+    if first.shape != second.shape or first.ndim != 2 or first.shape[1] < 3:
+        raise UsageError(
+            "rank agreement needs two tables of at least three columns", found=f"{first.shape} and {second.shape}"
+        )
+    found = spearman(first, second)
+    interval = interval_of_draws(float(found[0]), found[1:], confidence=confidence, num_units=num_units)
+    return RankAgreement(coefficient=float(found[0]), interval=interval, num_items=first.shape[1])
 
 
-def _coefficient(x: FloatArray, y: FloatArray, kind: Kind) -> tuple[float, float]:
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan"), float("nan")
-    from scipy import stats  # half a second, and tables of one predictor rank nothing
+def spearman(first: FloatArray, second: FloatArray) -> FloatArray:
+    """(B,) Spearman's rho of the rows of two (B, n) tables; NaN where a side is constant or has NaN."""
+    from scipy.stats import rankdata  # half a second, and tables of one predictor rank nothing
 
-    found: Any = stats.spearmanr(x, y) if kind == "spearman" else stats.kendalltau(x, y)
-    return float(found.statistic), float(found.pvalue)
-
-
-def _resampled(x: FloatArray, y: FloatArray, index: IntArray, kind: Kind) -> float:
-    return _coefficient(x[index], y[index], kind)[0]
+    x, y = (rankdata(side, axis=1, nan_policy="propagate") for side in (first, second))
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    return np.divide((x * y).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 0)
