@@ -143,7 +143,7 @@ class IdmPlanner:
         accel = wanted
         if self.parameters.is_comfortable > 0.0:
             accel, _ = comfortable_accel(wanted, situation.accel_mps2, speed, gap, lead, DT_S)
-        s = _cruise(situation.s_m, speed, accel, desired)
+        s = cruise_plan(situation.s_m, speed, accel, desired)
         return Plan(s_m=s, speed_mps=max(speed + accel * DT_S, 0.0))
 
 
@@ -176,7 +176,7 @@ class ConstantSpeedPlanner:
     def plan(self, situation: Situation) -> Plan:
         """S + v t."""
         speed = situation.speed_mps
-        return Plan(s_m=_cruise(situation.s_m, speed, 0.0, speed), speed_mps=speed)
+        return Plan(s_m=cruise_plan(situation.s_m, speed, 0.0, speed), speed_mps=speed)
 
 
 class ReplayPlanner:
@@ -192,7 +192,7 @@ class ReplayPlanner:
         return ConstantSpeedPlanner().plan(situation)
 
 
-def _cruise(s: float, v: float, a: float, top: float) -> FloatArray:
+def cruise_plan(s: float, v: float, a: float, top: float) -> FloatArray:
     """Keep an acceleration until standstill or the top speed; the first step is never capped."""
     plan = np.empty(PLAN_STEPS)
     for k in range(PLAN_STEPS):

@@ -115,7 +115,7 @@ export const KINDS = [
   { key: "speed", title: "Speed", unit: "m/s", low: 0, top: 4, cruise: true },
   { key: "acceleration", title: "Acceleration", unit: "m/s²", around: 2 },
   { key: "gap", title: "Gap", unit: "m, body to body", low: 0, top: 4, most: 30 },
-  { key: "ttc", title: "Time to collision", unit: "s, at constant velocity", low: 0, top: 6, most: 6, critical: CRITICAL_TTC_S },
+  { key: "ttc", title: "Time to collision", unit: "s, constant velocity", low: 0, top: 6, most: 6, critical: CRITICAL_TTC_S },
 ];
 
 /** One plot. lines() -> [{name, values, data, style}], sampled at data.start + i data.dt; range and zero as in the timeline. */
