@@ -48,6 +48,7 @@ from giveway.sim.state import (
     Static,
     empty_decisions,
     empty_state,
+    empty_static,
     no_forecast,
 )
 from giveway.sim.step import advance, begin
@@ -321,31 +322,8 @@ class Worlds:
         driver = np.full(shape, int(DriverCode.IDM), dtype=np.int64)
         driver[:, 0] = int(self.ego.driver)
         driver[:, 1 : 1 + k] = int(DriverCode.ACTIONS)
-        return Static(
-            num_agents=np.full(count, shape[1], dtype=np.int64),
-            num_ticks=np.zeros(count, dtype=np.int64),
-            ego=np.zeros(count, dtype=np.int64),
-            driver=driver,
-            size=np.tile(self.rules.size, (count, 1, 1)),
-            desired_speed=np.ones(shape),
-            hidden=np.zeros(shape, dtype=np.bool_),
-            favored=np.zeros(shape, dtype=np.bool_),
-            slows=np.ones(shape, dtype=np.bool_),
-            foresees=np.zeros(count, dtype=np.bool_),
-            spawn_tick=np.zeros(shape, dtype=np.int64),
-            start=np.zeros((*shape, 4)),
-            start_lane=np.zeros((*shape, 3)),
-            start_steer=np.zeros(shape),
-            start_route=np.zeros(shape, dtype=np.int64),
-            start_row=np.zeros(shape, dtype=np.int64),
-            meets=np.ones((*shape, shape[1]), dtype=np.bool_),
-            rec=np.zeros((*shape, 0, 5)),
-            rec_on=np.zeros((*shape, 0), dtype=np.bool_),
-            past=np.full((*shape, PAST, 5), np.nan),
-            past_on=np.zeros((*shape, PAST), dtype=np.bool_),
-            bounds=self.rules.bounds,
-            road=self.tables,
-        )
+        size = np.tile(self.rules.size, (count, 1, 1))
+        return empty_static(shape, self.tables, self.rules.bounds)._replace(driver=driver, size=size)
 
     def logged(self) -> FloatArray:
         """(W, n, 5) x, y, vx, vy, heading now, as a log has them."""

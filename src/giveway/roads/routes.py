@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -154,6 +154,25 @@ def _curve_speed(heading: FloatArray, step: float) -> FloatArray:
     speed = np.minimum(np.sqrt(CURVE_ACCEL_MPS2 / np.maximum(smooth[: curvature.size], 1e-6)), MAX_SPEED_MPS)
     _brake_ahead(speed, step)
     return speed
+
+
+def limited(path: CarPath, limit_mps: FloatArray) -> CarPath:
+    """The same path with reference speeds that keep to limits (P,) and slow down in time for lower ones."""
+    speed = np.minimum(path.curve_speed, limit_mps)
+    _brake_ahead(speed, path.step_m)
+    return replace(path, curve_speed=speed)
+
+
+def poses_along(
+    path: CarPath, s_m: FloatArray, offset_m: FloatArray | float = 0.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Position (..., 2), heading and curvature (...) at arc lengths, shifted to the left; clamped to both ends."""
+    where = np.clip(s_m / path.step_m, 0.0, path.x.size - 1.0)
+    low = np.minimum(where.astype(np.int64), path.x.size - 2)
+    share = where - low
+    bend = np.gradient(path.heading, path.step_m)
+    x, y, heading, curvature = (v[low] + share * (v[low + 1] - v[low]) for v in (path.x, path.y, path.heading, bend))
+    return np.stack([x - offset_m * np.sin(heading), y + offset_m * np.cos(heading)], axis=-1), heading, curvature
 
 
 def table_of(path: CarPath) -> FloatArray:

@@ -183,6 +183,36 @@ class Forecast(NamedTuple):
     probability: FloatArray
 
 
+def empty_static(shape: tuple[int, int], road: RoadTables, bounds: MotionBounds) -> Static:
+    """Worlds with so many agents each, none of them recorded, that all begin at the start of the first route."""
+    worlds, agents = shape
+    return Static(
+        num_agents=np.full(worlds, agents, dtype=np.int64),
+        num_ticks=np.zeros(worlds, dtype=np.int64),
+        ego=np.zeros(worlds, dtype=np.int64),
+        driver=np.full(shape, int(DriverCode.IDM), dtype=np.int64),
+        size=np.ones((*shape, 2)),
+        desired_speed=np.ones(shape),
+        hidden=np.zeros(shape, dtype=np.bool_),
+        favored=np.zeros(shape, dtype=np.bool_),
+        slows=np.ones(shape, dtype=np.bool_),
+        foresees=np.zeros(worlds, dtype=np.bool_),
+        spawn_tick=np.zeros(shape, dtype=np.int64),
+        start=np.zeros((*shape, 4)),
+        start_lane=np.zeros((*shape, 3)),
+        start_steer=np.zeros(shape),
+        start_route=np.zeros(shape, dtype=np.int64),
+        start_row=np.zeros(shape, dtype=np.int64),
+        meets=np.ones((*shape, agents), dtype=np.bool_),
+        rec=np.zeros((*shape, 0, 5)),
+        rec_on=np.zeros((*shape, 0), dtype=np.bool_),
+        past=np.full((*shape, PAST, 5), np.nan),
+        past_on=np.zeros((*shape, PAST), dtype=np.bool_),
+        bounds=bounds,
+        road=road,
+    )
+
+
 def empty_state(static: Static, columns: int, plans: int = 0) -> State:
     """Arrays for worlds that have not begun, with so many columns of log and so many ticks of plans kept."""
     shape = static.driver.shape

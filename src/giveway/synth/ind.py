@@ -45,13 +45,13 @@ class InDSynthesizer:
         site = build_site(SITE)
         totals = {"recordings": size.count, "tracks": 0, "rows": 0}
         for number in range(size.count):
-            recorded = simulate_site(seed, site, number, size.minutes or 3.0, frame_s=1 / FRAME_RATE_HZ, every=1)
+            recorded = simulate_site(seed, site, number, size.minutes or 3.0, frame_rate_hz=FRAME_RATE_HZ)
             tracks = [_as_ind(track) for track in (*recorded.vehicles, *recorded.walkers)]
             stem = folder / "data" / f"{number:02d}"
             totals["rows"] += write_recording(
                 stem, number, PLACE, tracks, decimals=DECIMALS, frame_rate=f"{FRAME_RATE_HZ:.{DECIMALS}f}"
             )
-            truth = decision_rows(site.network, recorded, first_id=0, first_frame=0, frame_s=1 / FRAME_RATE_HZ)
+            truth = decision_rows(site.place.areas, recorded, first_id=0, first_frame=0, frame_s=1 / FRAME_RATE_HZ)
             write_table(folder / "truth" / f"{number:02d}_decisions.csv", truth)
             totals["tracks"] += len(tracks)
         return totals

@@ -12,7 +12,7 @@ from giveway.core.errors import UsageError
 from giveway.synth import SYNTHESIZERS
 from giveway.synth.folder import ChosenFolder
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Raised whenever the same seed gives other bytes than before."""
 
 

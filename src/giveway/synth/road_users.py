@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from giveway.core.arrays import BoolArray, FloatArray, StrArray
-from giveway.synth.contact import touching
-from giveway.synth.paths import Path
-from giveway.synth.traffic import Fleet, Motion
+from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.case import TICK_S
+from giveway.roads.routes import CarPath, poses_along
+from giveway.sim.drivers.people import Population
+from giveway.synth.contact import run_undisturbed, touching
+from giveway.synth.traffic import Fleet, GapDecisions, Habits, Motion, Place, simulate
 from giveway.synth.walkers import Occupancy, Walk
 
 DENSE = 8
@@ -63,50 +67,126 @@ class View:
 
     Attributes:
         sees: whether file coordinates (..., 2) are within the picture.
-        first_step: step of the simulation that becomes frame 0.
-        every: steps per frame.
+        warm_up_s: time of the simulation that becomes frame 0.
+        frame_rate_hz: frames per second.
+        frames: number of frames.
     """
 
     sees: Callable[[FloatArray], BoolArray]
-    first_step: int
-    every: int
+    warm_up_s: float
+    frame_rate_hz: int
+    frames: int
 
 
-def vehicle_tracks(paths: Sequence[Path], fleet: Fleet, kinds: StrArray, motion: Motion, view: View) -> list[Track]:
+def record(
+    place: Place,
+    people: Population,
+    habits: Habits,
+    view: View,
+    draw: Callable[[np.random.Generator, float], tuple[Fleet, StrArray]],
+    seed: int,
+    *names: object,
+) -> tuple[list[Track], Fleet, GapDecisions]:
+    """Tracks of all vehicles in order of appearance, their drivers, and what they decided, in seconds after frame 0.
+
+    Args:
+        place: where they drive.
+        people: how they accept gaps.
+        habits: what they have in common.
+        view: of the drone.
+        draw: vehicles and their kinds, for so many seconds.
+        seed: root of all random streams.
+        names: of the recording.
+    """
+    total_s = view.warm_up_s + view.frames / view.frame_rate_hz
+
+    def attempt(rng: np.random.Generator) -> tuple[list[Track], tuple[Fleet, GapDecisions]]:
+        fleet, kinds = draw(rng, total_s)
+        motion, decisions = simulate(place, fleet, people, rng, ticks=math.ceil(total_s / TICK_S) + 1, habits=habits)
+        return vehicle_tracks(place.paths, fleet, kinds, motion, view), (fleet, decisions)
+
+    tracks, (fleet, decisions) = run_undisturbed(
+        attempt, lambda found: is_disturbed(found, view.frame_rate_hz), seed, *names
+    )
+    tracks.sort(key=lambda track: track.first_frame)
+    return tracks, fleet, replace(decisions, time_s=decisions.time_s - view.warm_up_s)
+
+
+def vehicle_tracks(paths: Sequence[CarPath], fleet: Fleet, kinds: StrArray, motion: Motion, view: View) -> list[Track]:
     """Tracks of all vehicles that are seen for at least a second, in order of the fleet."""
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(motion.vehicle) > 0]))
-    ends = np.concatenate([starts[1:], [motion.vehicle.size]])
-    frame_s = motion.dt_s * view.every
+    rate = view.frame_rate_hz
     tracks: list[Track] = []
-    for begin, end in zip(starts, ends, strict=True):
-        vehicle = int(motion.vehicle[begin])
-        shift = (view.first_step - int(motion.step[begin])) % view.every
-        rows = slice(int(begin) + shift, int(end), view.every)
-        path, offset = paths[fleet.path[vehicle]], float(fleet.offset_m[vehicle])
-        s, v, a = motion.s_m[rows], motion.v_mps[rows], motion.a_mps2[rows]
-        xy, heading, curvature = path.at(s, offset)
-        seen = np.flatnonzero((motion.step[rows] >= view.first_step) & view.sees(xy))
-        if seen.size < SHORTEST_S / frame_s:
+    for rows in vehicle_rows(motion):
+        begin, vehicle = rows.start, int(motion.vehicle[rows.start])
+        path, offset = paths[fleet.route[vehicle]], float(fleet.offset_m[vehicle])
+        frames = view_frames(int(motion.tick[begin]), int(motion.tick[rows.stop - 1]), view)
+        if frames.size < SHORTEST_S * rate:
+            continue
+        ticks = (frames / rate + view.warm_up_s) / TICK_S - motion.tick[begin]
+        along = motion.s_m[rows], motion.v_mps[rows]
+        seen = np.flatnonzero(view.sees(poses_along(path, between(ticks, *along)[0], offset)[0]))
+        if seen.size < SHORTEST_S * rate:
             continue
         kept = slice(int(seen[0]), int(seen[-1]) + 1)
+        s, v, a = between(ticks[kept], *along)
+        xy, heading, curvature = poses_along(path, s, offset)
+        first, last = float(ticks[kept][0]), float(ticks[kept][-1])
+        fine = np.linspace(first, last, (s.size - 1) * DENSE + 1)
         stretch = 1 - curvature * offset
         tracks.append(
             Track(
-                first_frame=(int(motion.step[rows][kept.start]) - view.first_step) // view.every,
+                first_frame=int(frames[kept.start]),
                 kind=str(kinds[vehicle]),
                 length_m=float(fleet.length_m[vehicle]),
                 width_m=float(fleet.width_m[vehicle]),
-                xy=xy[kept],
-                heading=heading[kept],
-                speed=(v * stretch)[kept],
-                lon_accel=(a * stretch)[kept],
-                lat_accel=(v * v * stretch * curvature)[kept],
-                s_m=s[kept],
-                dense_xy=path.at(_between(s[kept], v[kept], frame_s), offset)[0],
+                xy=xy,
+                heading=heading,
+                speed=v * stretch,
+                lon_accel=a * stretch,
+                lat_accel=v * v * stretch * curvature,
+                s_m=s,
+                dense_xy=poses_along(path, between(fine, *along)[0], offset)[0],
                 vehicle=vehicle,
             )
         )
     return tracks
+
+
+def vehicle_rows(motion: Motion) -> list[slice]:
+    """Rows of each vehicle that appeared, in order of the fleet."""
+    edges = [0, *(np.flatnonzero(np.diff(motion.vehicle)) + 1).tolist(), motion.vehicle.size]
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def view_frames(first_tick: int, last_tick: int, view: View) -> IntArray:
+    """Frames between two ticks, both included."""
+    first, last = ((tick * TICK_S - view.warm_up_s) * view.frame_rate_hz for tick in (first_tick, last_tick))
+    return np.arange(max(math.ceil(first - 1e-6), 0), min(math.floor(last + 1e-6), view.frames - 1) + 1)
+
+
+def between(ticks: FloatArray, place: FloatArray, rate: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Place, rate and its change at fractional ticks of a motion logged at ticks 0, 1, ...
+
+    Places by the cubic through logged places and rates, which is the motion of constant acceleration of the simulator;
+    rates linearly; their changes linearly between the middles of ticks, as if smoothed.
+
+    Args:
+        ticks: (K,) clipped to the log.
+        place: (N,) logged, N at least 2.
+        rate: (N,) logged, per second.
+    """
+    at = np.clip(ticks, 0.0, place.size - 1.0)
+    low = np.minimum(at.astype(np.int64), place.size - 2)
+    u = at - low
+    square, cube = u * u, u * u * u
+    where = (
+        place[low] * (2 * cube - 3 * square + 1)
+        + rate[low] * TICK_S * (cube - 2 * square + u)
+        + place[low + 1] * (3 * square - 2 * cube)
+        + rate[low + 1] * TICK_S * (cube - square)
+    )
+    change = np.diff(rate) / TICK_S
+    return where, rate[low] + u * (rate[low + 1] - rate[low]), np.interp(at, np.arange(change.size) + 0.5, change)
 
 
 def walking_track(walk: Walk, kind: str, size_m: tuple[float, float]) -> Track:
@@ -168,18 +248,3 @@ def occupancy(tracks: Sequence[Track]) -> Occupancy:
     reach = np.concatenate([np.full(t.xy.shape[0], np.hypot(t.length_m, t.width_m) / 2) for t in tracks])
     order = np.argsort(frame, kind="stable")
     return Occupancy(frame=frame[order], xy=np.concatenate([t.xy for t in tracks])[order], reach_m=reach[order])
-
-
-def _between(s: FloatArray, v: FloatArray, frame_s: float) -> FloatArray:
-    """Arc lengths at :data:`DENSE` instants per frame, by the cubic through positions and speeds."""
-    u = np.arange(DENSE) / DENSE
-    square, cube = u * u, u * u * u
-    low, high = s[:-1, None], s[1:, None]
-    slope_low, slope_high = v[:-1, None] * frame_s, v[1:, None] * frame_s
-    fine = (
-        low * (2 * cube - 3 * square + 1)
-        + slope_low * (cube - 2 * square + u)
-        + high * (3 * square - 2 * cube)
-        + slope_high * (cube - square)
-    )
-    return np.concatenate([fine.ravel(), s[-1:]])

@@ -8,10 +8,13 @@ the samples of the file, because the protocol never interpolates it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from giveway.core.arrays import BoolArray, FloatArray
+from giveway.synth.traffic import GapDecisions
 
 BRAKE_MPS2 = 4.0
 WINDOW_S = 0.2
@@ -21,6 +24,14 @@ MIN_SPEED_MPS = 1e-6
 
 LATEST_S = 1e4
 """Expected times beyond this are written as infinite."""
+
+
+DECISION_SCHEMA = {
+    **dict.fromkeys(("t_id", "e_id"), pl.Int64),
+    **dict.fromkeys(("t_S", "t_A", "t_C", "t_crit", "gap_s", "distance_m", "p_accept"), pl.Float64),
+    "accepted": pl.Boolean,
+}
+"""Columns of the truth of datasets whose drivers log decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,3 +139,22 @@ def _first_fall(time_s: FloatArray, distance: FloatArray, is_open: BoolArray) ->
 def _root(time_s: FloatArray, values: FloatArray, index: int) -> float:
     share = values[index] / (values[index] - values[index - 1])
     return float(share * time_s[index - 1] + (1 - share) * time_s[index])
+
+
+def falls(values: FloatArray) -> float:
+    """Fractional index at which a falling quantity passes zero; NaN if it does not."""
+    hits = np.flatnonzero(np.isfinite(values[:-1]) & (values[:-1] > 0) & (values[1:] <= 0))
+    if hits.size == 0:
+        return float("nan")
+    k = int(hits[0])
+    return float(k + values[k] / (values[k] - values[k + 1]))
+
+
+def decided(decisions: GapDecisions, n: int) -> dict[str, Any]:
+    """What a driver saw and drew at its decision, for a row of the truth."""
+    return {
+        "gap_s": float(decisions.gap_s[n]),
+        "distance_m": float(decisions.distance_m[n]),
+        "p_accept": float(decisions.probability[n]),
+        "accepted": bool(decisions.accepted[n]),
+    }

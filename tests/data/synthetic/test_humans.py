@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from giveway.synth.humans import Population
+from giveway.sim.drivers.people import Population
 from giveway.synth.protocol import synthesize
 
 PEOPLE = Population(critical_gap_s=4.0, between=0.2, within=0.1, speed_bias=0.3, impatience_per_s=0.02)
@@ -56,6 +56,7 @@ def test_nobody_is_logged_after_the_participant(tmp_path: Path) -> None:
         ("leeds", "leeds_2v", {"count": 30}, 0.095),
         ("round", "round_2v", {"count": 4, "minutes": 10.0}, 0.267),
         ("interaction", "interaction_2v", {"count": 4, "minutes": 10.0}, None),
+        ("highd", "highd", {"count": 6, "minutes": 15.0}, None),
     ],
 )
 def test_logistic_regression_is_neither_lost_nor_perfect(
@@ -75,6 +76,9 @@ def test_logistic_regression_is_neither_lost_nor_perfect(
     )  # fmt: skip
     auc = results.frame(metric="auc")["value"].mean()
     assert 0.80 <= auc <= 0.97  # type: ignore[operator]
+    if dataset == "lgap":
+        steady = gw.extract_gaps(extraction, tmp_path / "data", t0="constant", profile="paper")
+        assert float(steady.truth.accepted.mean()) == pytest.approx(375 / 580, abs=0.10)
     if published is not None:
         shorter = {"n_input_max": 2, "relaxed": True} if dataset == "lgap" else {}
         samples = gw.extract_gaps(extraction, tmp_path / "data", t0="initial", **shorter)  # type: ignore[arg-type]

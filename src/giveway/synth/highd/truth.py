@@ -7,24 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import IntArray
 from giveway.synth.highd.motorway import FRAME_S, Carriageway
+from giveway.synth.times import DECISION_SCHEMA, decided, falls
 
 VEHICLE_LENGTH_M = 5.0
 BRAKE_MPS2 = 4.0
-SCHEMA = {
-    "t_id": pl.Int64,
-    "e_id": pl.Int64,
-    "direction": pl.Int64,
-    "t_S": pl.Float64,
-    "t_A": pl.Float64,
-    "t_C": pl.Float64,
-    "t_crit": pl.Float64,
-    "gap_s": pl.Float64,
-    "distance_m": pl.Float64,
-    "p_accept": pl.Float64,
-    "accepted": pl.Boolean,
-}
+SCHEMA = {**DECISION_SCHEMA, "direction": pl.Int64}
+COLUMNS = ("t_id", "e_id", "direction", *list(DECISION_SCHEMA)[2:])
 
 
 def decision_rows(road: Carriageway, id_of: IntArray, direction: int, marking: float) -> pl.DataFrame:
@@ -38,7 +28,7 @@ def decision_rows(road: Carriageway, id_of: IntArray, direction: int, marking: f
     rows: list[dict[str, Any]] = []
     d = road.decisions
     for n in range(d.target.size):
-        t, e = int(d.target[n]), int(d.ego[n])
+        t, e = int(d.target[n]), int(d.priority_car[n])
         t_rows, e_rows = slice(starts[t], starts[t + 1]), slice(starts[e], starts[e + 1])
         frame, here, there = np.intersect1d(road.frame[t_rows], road.frame[e_rows], return_indices=True)
         late = frame * FRAME_S >= d.time_s[n] - 1e-9
@@ -46,28 +36,17 @@ def decision_rows(road: Carriageway, id_of: IntArray, direction: int, marking: f
             continue
         apart = road.along_m[t_rows][here] - road.along_m[e_rows][there] - VEHICLE_LENGTH_M
         closing = np.maximum(road.speed_mps[e_rows][there] - road.speed_mps[t_rows][here], 0.0)
+        spare = apart - closing**2 / (2 * BRAKE_MPS2)
         rows.append(
             {
                 "t_id": int(id_of[t]),
                 "e_id": int(id_of[e]),
                 "direction": direction,
                 "t_S": float(d.time_s[n]) + FRAME_S,
-                "t_A": _falls(marking - road.lateral[t_rows][here], frame),
-                "t_C": _falls(np.where(late, apart, np.abs(apart)), frame),
-                "t_crit": _falls(np.where(late, apart - closing**2 / (2 * BRAKE_MPS2), np.inf), frame),
-                "gap_s": float(d.gap_s[n]),
-                "distance_m": float(d.distance_m[n]),
-                "p_accept": float(d.probability[n]),
-                "accepted": bool(d.accepted[n]),
+                "t_A": (frame[0] + falls(marking - road.lateral[t_rows][here]) + 1) * FRAME_S,
+                "t_C": (frame[0] + falls(np.where(late, apart, np.abs(apart))) + 1) * FRAME_S,
+                "t_crit": (frame[0] + falls(np.where(late, spare, np.inf)) + 1) * FRAME_S,
+                **decided(d, n),
             }
         )
-    return pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.selectors.float().round(4))
-
-
-def _falls(values: FloatArray, frame: IntArray) -> float:
-    hits = np.flatnonzero(np.isfinite(values[:-1]) & (values[:-1] > 0) & (values[1:] <= 0))
-    if hits.size == 0:
-        return float("nan")
-    k = int(hits[0])
-    share = values[k] / (values[k] - values[k + 1])
-    return float((frame[k] + share + 1) * FRAME_S)
+    return pl.DataFrame(rows, schema=SCHEMA).select(COLUMNS).with_columns(pl.selectors.float().round(4))

@@ -11,7 +11,7 @@ import polars as pl
 
 from giveway.core import elementary
 from giveway.roads.writer import write_lanelet2
-from giveway.synth.interaction.recording import FRAME_S, simulate_site
+from giveway.synth.interaction.recording import FRAME_RATE_HZ, simulate_site
 from giveway.synth.interaction.sites import SITES, build_site
 from giveway.synth.interaction.truth import decision_rows
 from giveway.synth.protocol import Size, SynthesizerInfo
@@ -44,7 +44,7 @@ class InteractionSynthesizer:
                 if walkers:
                     people = pl.concat([walker_rows(f"P{k}", track) for k, track in enumerate(walkers, start=1)])
                     write_table(tracks_folder / f"pedestrian_tracks_{number:03d}.csv", people)
-                rows = decision_rows(site.network, recorded)
+                rows = decision_rows(site.place.areas, recorded)
                 write_table(folder / "truth" / f"{name}_{number:03d}_decisions.csv", rows)
                 totals["recordings"] += 1
                 totals["tracks"] += len(vehicles) + len(walkers)
@@ -77,7 +77,7 @@ def _who_and_when(track_id: int | str, track: Track, kind: str) -> dict[str, Any
     return {
         "track_id": [track_id] * frames.size,
         "frame_id": frames,
-        "timestamp_ms": frames * round(1000 * FRAME_S),
+        "timestamp_ms": frames * (1000 // FRAME_RATE_HZ),
         "agent_type": [kind] * frames.size,
     }
 

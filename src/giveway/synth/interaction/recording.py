@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.seeds import stream
-from giveway.synth.contact import run_undisturbed
 from giveway.synth.interaction.sites import CENTER_M, Site
-from giveway.synth.road_users import Track, View, is_disturbed, occupancy, vehicle_tracks, walking_track
-from giveway.synth.traffic import Decisions, Fleet, draw_fleet, simulate
+from giveway.synth.road_users import Track, View, occupancy, record, walking_track
+from giveway.synth.traffic import Fleet, GapDecisions, Habits, draw_fleet
 from giveway.synth.walkers import cross
 
-FRAME_S = 0.1
-STEPS_PER_FRAME = 2
+FRAME_RATE_HZ = 10
 WARM_UP_S = 40.0
 WALKERS_PER_MINUTE = 1.2
 LONG_SHARE = 0.05
@@ -35,51 +33,35 @@ class Recorded:
 
     vehicles: list[Track]
     walkers: list[Track]
-    decisions: Decisions
+    decisions: GapDecisions
     fleet: Fleet
 
 
 def simulate_site(
-    seed: int, site: Site, number: int, minutes: float, *, frame_s: float = FRAME_S, every: int = STEPS_PER_FRAME
+    seed: int, site: Site, number: int, minutes: float, *, frame_rate_hz: int = FRAME_RATE_HZ
 ) -> Recorded:
-    """One recording with frames every ``frame_s``, simulated in ``every`` steps each."""
-    frames = int(minutes * 60 / frame_s)
-    warm = int(WARM_UP_S / frame_s)
-    rate = round(1 / frame_s)
-
-    def attempt(rng: np.random.Generator) -> tuple[tuple[list[Track], Fleet], Decisions]:
-        fleet, kinds = _fleet(site, rng, minutes * 60 + WARM_UP_S)
-        motion, decisions = simulate(
-            site.network,
-            fleet,
-            site.people,
-            rng,
-            steps=(frames + warm) * every,
-            dt_s=frame_s / every,
-            look_ahead_m=site.look_ahead_m,
-        )
-        view = View(sees=lambda xy: _sees(site, xy), first_step=warm * every, every=every)
-        return (vehicle_tracks(site.network.paths, fleet, kinds, motion, view), fleet), decisions
-
-    (vehicles, fleet), decisions = run_undisturbed(
-        attempt, lambda found: is_disturbed(found[0], rate), seed, site.name, number
+    """One recording."""
+    frames = int(minutes * 60 * frame_rate_hz)
+    view = View(sees=lambda xy: _sees(site, xy), warm_up_s=WARM_UP_S, frame_rate_hz=frame_rate_hz, frames=frames)
+    habits = Habits(decides_m=site.decides_m)
+    vehicles, fleet, decisions = record(
+        site.place, site.people, habits, view, lambda rng, total_s: _fleet(site, rng, total_s), seed, site.name, number
     )
-    vehicles.sort(key=lambda track: track.first_frame)
     return Recorded(
         vehicles=vehicles,
-        walkers=_walkers(seed, site, number, vehicles, frames, rate),
-        decisions=replace(decisions, time_s=decisions.time_s - WARM_UP_S),
+        walkers=_walkers(seed, site, number, vehicles, frames, frame_rate_hz),
+        decisions=decisions,
         fleet=fleet,
     )
 
 
 def _fleet(site: Site, rng: np.random.Generator, total_s: float) -> tuple[Fleet, StrArray]:
-    path: list[IntArray] = []
+    route: list[IntArray] = []
     enter: list[FloatArray] = []
     for number, headway in enumerate(site.headway_s):
         times = np.cumsum(rng.standard_exponential(int(total_s / headway * 2) + 20) * headway)
         times = times[times < total_s]
-        path.append(np.full(times.size, number))
+        route.append(np.full(times.size, number))
         enter.append(times)
     count = sum(times.size for times in enter)
     noise = np.clip(rng.standard_normal((count, 2)), -2, 2)
@@ -88,7 +70,7 @@ def _fleet(site: Site, rng: np.random.Generator, total_s: float) -> tuple[Fleet,
     length, width = np.where(is_long, 7.4 + 0.6 * noise[:, 0], length), np.where(is_long, 2.35, width)
     fleet = draw_fleet(
         rng,
-        path=np.concatenate(path),
+        route=np.concatenate(route),
         enter_s=np.concatenate(enter),
         length_m=np.round(length, 2).astype(np.float64),
         width_m=np.round(width, 2).astype(np.float64),

@@ -14,8 +14,8 @@ from giveway.roads.library.four_way import TURNS, four_way_road
 from giveway.roads.library.merge import merge_road
 from giveway.roads.library.roundabout import roundabout_road
 from giveway.roads.road import Road
-from giveway.synth.humans import Population
-from giveway.synth.network import Network, road_network
+from giveway.sim.drivers.people import Population
+from giveway.synth.traffic import Place, place_of
 
 CENTER_M = (1000.0, 1000.0)
 """Sites lie about here, as the real ones do."""
@@ -24,7 +24,7 @@ MAIN_MPS, SIDE_MPS = 11.2, 8.9
 """Speed limits, 25 and 20 mph."""
 FOUR_WAY_HEADWAY_S = {
     (True, "right"): 45.0,
-    (True, "straight"): 13.0,
+    (True, "straight"): 16.0,
     (True, "left"): 38.0,
     (False, "right"): 34.0,
     (False, "straight"): 40.0,
@@ -46,20 +46,20 @@ class Site:
     Attributes:
         name: folder and map name.
         road: about :data:`CENTER_M`.
-        network: of its ways.
+        place: the same for the simulator.
         headway_s: (P,) mean time between arrivals on each way.
         people: how they accept gaps.
-        look_ahead_m: how far before their line they decide.
+        decides_m: how far before their line they decide.
         half_extent_m: half the width and height of the picture.
         crossings: where people cross on foot: start and end, (2, 2) each.
     """
 
     name: str
     road: Road
-    network: Network
+    place: Place
     headway_s: tuple[float, ...]
     people: Population
-    look_ahead_m: float
+    decides_m: float
     half_extent_m: tuple[float, float]
     crossings: tuple[FloatArray, ...] = ()
 
@@ -72,10 +72,10 @@ def four_way(name: str) -> Site:
     return Site(
         name=name,
         road=road,
-        network=road_network(road),
+        place=place_of(road),
         headway_s=tuple(FOUR_WAY_HEADWAY_S[arm % 2 == 1, turn] for arm in range(4) for turn in TURNS),
-        people=Population(critical_gap_s=4.3, between=0.25, within=0.25, impatience_per_s=0.02),
-        look_ahead_m=16.0,
+        people=Population(critical_gap_s=4.3, between=0.3, within=0.4, impatience_per_s=0.02),
+        decides_m=16.0,
         half_extent_m=(62.0, 48.0),
         crossings=_zebras(13.0, 8.0, (0.0, 0.5 * np.pi, np.pi, 1.5 * np.pi)),
     )
@@ -96,10 +96,10 @@ def merging(name: str) -> Site:
     return Site(
         name=name,
         road=road,
-        network=road_network(road),
+        place=place_of(road),
         headway_s=(4.2, 3.6, 7.5),
-        people=Population(critical_gap_s=2.2, between=0.4, within=0.45, impatience_per_s=0.02),
-        look_ahead_m=45.0,
+        people=Population(critical_gap_s=2.2, between=0.4, within=0.65, impatience_per_s=0.02),
+        decides_m=45.0,
         half_extent_m=(95.0, 32.0),
     )
 
@@ -122,10 +122,10 @@ def roundabout(name: str) -> Site:
     return Site(
         name=name,
         road=road,
-        network=road_network(road),
+        place=place_of(road),
         headway_s=tuple((RING_HEADWAY_S * share.sum() / share).tolist()),
-        people=Population(critical_gap_s=2.8, between=0.5, within=0.55, impatience_per_s=0.02),
-        look_ahead_m=16.0,
+        people=Population(critical_gap_s=2.8, between=0.5, within=0.8, impatience_per_s=0.02),
+        decides_m=16.0,
         half_extent_m=(55.0, 55.0),
         crossings=_zebras(26.0, 9.0, RING_ARMS_RAD),
     )

@@ -11,19 +11,19 @@ import polars as pl
 
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import rotated
-from giveway.roads.library.shapes import arc, line
+from giveway.roads.library.shapes import arc, joined, line
+from giveway.roads.routes import CarPath, path_of_way, poses_along
 from giveway.synth.leeds.crossings import (
     CROSSING_M,
     ISLAND_M,
     LANE_WIDTH_M,
+    LEGS_M,
     LOG_HZ,
-    ROUTE_M,
     VEHICLE_LENGTH_M,
     Session,
     Stream,
     simulate_sessions,
 )
-from giveway.synth.paths import STEP_M, Path, smooth_path
 from giveway.synth.protocol import Size, SynthesizerInfo
 from giveway.synth.tables import write_table
 from giveway.synth.times import characteristic_times
@@ -72,30 +72,30 @@ class LeedsSynthesizer:
         }
 
 
-def _route() -> Path:
+def _route() -> CarPath:
     """Straight over the first crossing, a left bend, straight over the second."""
     heading, bend = 0.4, 60.0
-    first, second = 300.0, ROUTE_M
+    first, second = 300.0, LEGS_M[-1]
     pieces = [
         line((0.0, 0.0), (first, 0.0)),
-        arc(bend, -np.pi / 2, 0.0, spacing_m=STEP_M) + np.array([first, bend]),
+        arc(bend, -np.pi / 2, 0.0) + np.array([first, bend]),
         line((first + bend, bend), (first + bend, bend + second)),
     ]
-    return smooth_path(*[rotated(piece, heading) + np.array([250.0, -400.0]) for piece in pieces], sigma_m=2.0)
+    return path_of_way(rotated(joined(*pieces), heading) + np.array([250.0, -400.0]))
 
 
-def _to_world(route: Path, leg: int, xy: FloatArray) -> FloatArray:
+def _to_world(route: CarPath, leg: int, xy: FloatArray) -> FloatArray:
     """From the frame of a crossing to that of the logs."""
     position = np.array([CROSSING_M[leg]])
-    at, heading, _ = route.at(position)
+    at, heading, _ = poses_along(route, position)
     turned = float(heading[0]) - np.pi
     corner = at[0] - rotated(np.array([0.0, -HALF]), turned)
     return rotated(xy, turned) + corner
 
 
-def _write_subject(path: FilePath, session: Session, route: Path) -> None:
+def _write_subject(path: FilePath, session: Session, route: CarPath) -> None:
     time = np.arange(session.s_m.size) / LOG_HZ
-    xy, heading, _ = route.at(session.s_m, session.offset_m)
+    xy, heading, _ = poses_along(route, session.s_m, session.offset_m)
     speed = np.gradient(session.s_m, 1 / LOG_HZ)
     still = np.zeros(time.size)
     columns = {
@@ -117,7 +117,7 @@ def _drone_times(session: Session, stream: Stream, car: int) -> FloatArray:
 
 
 def _write_drone(
-    path: FilePath, session: Session, stream: Stream, car: int, leg: int, route: Path, *, num_cars: int
+    path: FilePath, session: Session, stream: Stream, car: int, leg: int, route: CarPath, *, num_cars: int
 ) -> None:
     time = _drone_times(session, stream, car)
     y = stream.y_at(car, time)

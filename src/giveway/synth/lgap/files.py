@@ -10,25 +10,27 @@ import numpy as np
 import polars as pl
 
 from giveway.core.arrays import FloatArray
+from giveway.core.case import TICK_S
 from giveway.core.frames import rotated
 from giveway.core.seeds import stream
 from giveway.core.smoothing import savitzky_golay
+from giveway.roads.routes import CarPath, poses_along
 from giveway.synth.lgap.trials import (
-    FINE_S,
     LANE_WIDTH_M,
     RECORDED_M,
     Trials,
+    crossing,
     simulate_trials,
-    turning_path,
 )
-from giveway.synth.paths import Path
 from giveway.synth.protocol import Size, SynthesizerInfo
+from giveway.synth.road_users import between
 from giveway.synth.tables import write_table
 
 VEHICLE_LENGTH_M = 5.0
 BRAKE_MPS2 = 4.0
 BLOCK_M = 150.0
 STEP_S = 0.0101
+FINE_S = 0.01
 EXTRA_STEP_S = 0.0002
 SMOOTHED = ("x", "y", "vx", "vy", "ax", "ay")
 DECIMALS = 6
@@ -97,7 +99,7 @@ class LGapSynthesizer:
     def write(self, folder: FilePath, *, seed: int, size: Size) -> Mapping[str, Any]:
         """Both tables and ``truth/samples.csv``."""
         trials = simulate_trials(seed, size.count)
-        path = turning_path()
+        path = crossing().paths[0]
         rng = stream(seed, "lgap", "log")
         tables, measures, truth = [], [], []
         for number in range(size.count):
@@ -119,12 +121,11 @@ class LGapSynthesizer:
 
 
 def _one_trial(
-    trials: Trials, number: int, path: Path, rng: np.random.Generator
+    trials: Trials, number: int, path: CarPath, rng: np.random.Generator
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    time = _row_times(rng, trials.s_m.shape[1] * FINE_S - FINE_S)
-    fine = np.arange(trials.s_m.shape[1]) * FINE_S
-    s, v, a = (np.interp(time, fine, values[number]) for values in (trials.s_m, trials.v_mps, trials.a_mps2))
-    xy, heading, curvature = path.at(s, trials.offset_m[number])
+    time = _row_times(rng, (trials.s_m.shape[1] - 1) * TICK_S)
+    s, v, a = between(time / TICK_S, trials.s_m[number], trials.v_mps[number])
+    xy, heading, curvature = poses_along(path, s, trials.offset_m[number])
     distance = np.hypot(xy[:, 0], xy[:, 1])
     near = np.flatnonzero(distance < RECORDED_M)
     kept = slice(int(near[0]), int(near[-1]) + 1)
@@ -178,7 +179,7 @@ def _finish_trial(
     apart = np.hypot(columns["ego_x"] - columns["bot_x"], columns["ego_y"] - columns["bot_y"])
     moving = columns["bot_v"] > 1e-9
     tta = np.divide(apart, columns["bot_v"], out=np.full_like(apart, np.inf), where=moving)
-    response = int(np.searchsorted(time, trials.respond_s[number]))
+    response = min(int(np.searchsorted(time, trials.respond_s[number])), time.size - 1)
     closest = spawn + 21 + int(np.argmin(apart[spawn + 21 :]))
     key = {name: int(value) for name, value in zip(KEY, trials.key[number], strict=True)}
     condition = {
@@ -211,7 +212,7 @@ def _finish_trial(
     return table.select(*KEY, *PROCESSED), {**key, **measure, **extra, **condition}
 
 
-def _truth(trials: Trials, number: int, table: pl.DataFrame, path: Path) -> dict[str, Any]:
+def _truth(trials: Trials, number: int, table: pl.DataFrame, path: CarPath) -> dict[str, Any]:
     """Times of the protocol; the oncoming car drives at constant speed, so t_C and t_crit are closed forms."""
     velocity = table.select("bot_vx", "bot_vy").to_numpy()
     steady = (np.abs(np.diff(velocity, axis=0)) < 0.001).all(axis=1) & (np.abs(velocity[:-1]) > 5).any(axis=1)
@@ -241,10 +242,11 @@ def _truth(trials: Trials, number: int, table: pl.DataFrame, path: Path) -> dict
     }
 
 
-def _crossing_time(trials: Trials, number: int, path: Path) -> float:
+def _crossing_time(trials: Trials, number: int, path: CarPath) -> float:
     """When the human's center crosses the line between the two directions (y = 0)."""
-    fine = np.arange(trials.s_m.shape[1]) * FINE_S
-    y = path.at(trials.s_m[number], trials.offset_m[number])[0][:, 1]
+    fine = np.arange(0.0, (trials.s_m.shape[1] - 1) * TICK_S, FINE_S)
+    s = between(fine / TICK_S, trials.s_m[number], trials.v_mps[number])[0]
+    y = poses_along(path, s, trials.offset_m[number])[0][:, 1]
     first = int(np.argmax(y <= 0))
     share = y[first] / (y[first] - y[first - 1])
     return float(share * fine[first - 1] + (1 - share) * fine[first])

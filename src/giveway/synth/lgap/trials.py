@@ -1,50 +1,54 @@
-"""The left-turn trials: who decides what, and how the two cars move.
+"""The left-turn trials: two cars at a crossing of the library, in the simulator.
 
 Frame of a trial: the oncoming car (protocol's E, files' ``bot``) drives along +x at y = -w/2, the human
-(protocol's T, files' ``ego``) comes from +x at y = +w/2 and turns towards -y.
+(protocol's T, files' ``ego``) comes from +x at y = +w/2, stops, and turns towards -y.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from giveway.core import elementary
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.case import TICK_S
 from giveway.core.seeds import stream
-from giveway.roads.library.shapes import arc, line
-from giveway.synth.humans import MAX_ACCEL_MPS2, MIN_ACCEL_MPS2, Population, draw_boldness, draw_drivers
-from giveway.synth.paths import STEP_M, Path, smooth_path
+from giveway.roads.library.four_way import four_way_road
+from giveway.roads.routes import poses_along
+from giveway.sim.drivers.human import DRAWS, Humans
+from giveway.sim.drivers.people import MAX_ACCEL_MPS2, MIN_ACCEL_MPS2, Population, draw_boldness, draw_drivers
+from giveway.sim.state import DriverCode, Static
+from giveway.synth.traffic import Habits, Motion, Place, drive, place_of, worlds_of
 
 LANE_WIDTH_M = 3.5
-TURN_RADIUS_M = 7.0
+ARM_M, MOUTH_M = 170.0, 5.25
+"""Length of the arms, and where the turn begins: on a radius of 7 m."""
+LEFT_FROM_EAST, STRAIGHT_FROM_WEST = 5, 10
+"""Ways of the crossing that the human and the oncoming car take."""
+HUMAN, BOT = 0, 1
+SIZE_M = (4.2, 1.8)
 START_M = 16.0
 """Distance along x from the center at which a trial begins."""
 RECORDED_M = 10.0
 """Only what happens within this distance of the center is in the files."""
-SPAWN_SPEED_MPS = 1.0
+SPAWN_SPEED_MPS = 0.8
 DISTANCES_M = (90.0, 120.0, 150.0)
 TTAS_S = (4.0, 5.0, 6.0)
 TRIALS_PER_SESSION = 9
 SESSIONS = 4
-SAFE_DISTANCE_M = 5.1
-"""Nobody turns if the centers of the cars would come closer than this; the files call 5 m a go."""
-FINE_S = 0.01
-DURATION_S = 20.0
+DESIRED_MPS = 7.5
+APPROACH_TICKS, TICKS = 110, 200
+NEVER_TICK = 10**6
 URGENCY_PER_S = 0.3
 """Those who take a shorter gap accelerate harder [m/s² per second less than the longest]."""
-TURN_SPEED_MPS = 6.8
-PEOPLE = Population(critical_gap_s=5.2, between=0.1, within=0.06, speed_bias=0.2, reference_mps=22.0)
-FALSE_START_SHARE = 0.15
-"""Of those who wait: they start and think better of it."""
-FALSE_START_S = (0.35, 0.85)
-"""How long they accelerate."""
+HABITS = Habits(stop_s=0.4, false_starts=0.15, margin_s=0.35)
+PEOPLE = Population(critical_gap_s=3.95, between=0.14, within=0.14, speed_bias=0.2, reference_mps=22.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """N trials on a fine common time grid.
+    """N trials of K ticks of 0.1 s.
 
     Attributes:
         key: (N, 4) subj_id, session, route, intersection_no.
@@ -52,13 +56,12 @@ class Trials:
         tta_s: (N,) time condition.
         boldness: (N,) trait of the subject.
         probability: (N,) of acceptance; 0 where this driver could not make it.
-        accepted: (N,) what was drawn.
+        accepted: (N,) whether the human turns first.
         spawn_s: (N,) the oncoming car appears.
         spawn_x_m: (N,) where it appears.
         respond_s: (N,) the human steps on the throttle.
-        s_m: (N, K) position of the human along the path every :data:`FINE_S`.
-        v_mps: (N, K) speed.
-        a_mps2: (N, K) acceleration.
+        s_m: (N, K) position of the human along its route at each tick [m].
+        v_mps: (N, K) speed at each tick [m/s].
         offset_m: (N,) lateral offset of the human.
     """
 
@@ -73,7 +76,6 @@ class Trials:
     respond_s: FloatArray
     s_m: FloatArray
     v_mps: FloatArray
-    a_mps2: FloatArray
     offset_m: FloatArray
 
     @property
@@ -82,68 +84,79 @@ class Trials:
         return self.distance_m / self.tta_s
 
 
-def turning_path() -> Path:
-    """The human's way, from :data:`START_M` before the center to the far side of the crossing."""
-    half = LANE_WIDTH_M / 2
-    corner = -half + TURN_RADIUS_M
-    return smooth_path(
-        line((START_M, half), (corner, half)),
-        arc(TURN_RADIUS_M, np.pi / 2, np.pi, spacing_m=STEP_M) + np.array([corner, half - TURN_RADIUS_M]),
-        line((-half, half - TURN_RADIUS_M), (-half, half - TURN_RADIUS_M - 40.0)),
-        sigma_m=0.8,
-    )
+@cache
+def crossing() -> Place:
+    """Route 0 of the human, route 1 of the oncoming car."""
+    road = four_way_road(yielding=(), arm_m=ARM_M, mouth_m=MOUTH_M, lane_width_m=LANE_WIDTH_M)
+    return place_of(road, ways=(LEFT_FROM_EAST, STRAIGHT_FROM_WEST))
 
 
 def simulate_trials(seed: int, count: int) -> Trials:
-    """Draw conditions, drivers and decisions, and move the humans."""
-    path = turning_path()
+    """Draw conditions, drivers and decisions, and drive.
+
+    The oncoming car appears when the human has slowed down, so each trial is driven twice: until then without it.
+    """
     key, condition = _keys_and_conditions(seed, count)
     subject = key[:, 0] - key[0, 0]
     boldness = draw_boldness(stream(seed, "lgap", "boldness"), int(subject.max()) + 1)[subject]
     drivers = draw_drivers(stream(seed, "lgap", "drivers"), boldness)
     rng = stream(seed, "lgap", "trials")
-    distance = np.take(DISTANCES_M, condition % 3)
-    tta = np.take(TTAS_S, condition // 3)
-    stop = START_M - np.clip(4.5 - 0.3 * boldness + 0.5 * rng.standard_normal(count), 3.6, 7.0)
-    creep = np.clip(0.12 + 0.12 * boldness + 0.08 * rng.standard_normal(count), 0.0, 0.45)
+    distance, tta = np.take(DISTANCES_M, condition % 3), np.take(TTAS_S, condition // 3)
     accel = np.clip(drivers.accel_mps2 + URGENCY_PER_S * (max(TTAS_S) - tta), MIN_ACCEL_MPS2, MAX_ACCEL_MPS2)
+    pace = np.clip(1.45 + 0.06 * boldness + 0.04 * rng.standard_normal(count), 1.2, 1.7)
+    back = np.clip(0.8 - 0.2 * boldness + 0.3 * rng.standard_normal(count), 0.1, 2.5)
     offset = 0.1 * np.clip(rng.standard_normal(count), -2, 2)
     approach = np.clip(5.0 + 0.5 * boldness + 0.4 * rng.standard_normal(count), 3.5, 7.0)
-    never = np.full(count, np.inf)
-    waiting = _move(approach, stop, creep, accel, go_s=never)
-    spawn = _spawn_step(waiting[0], waiting[1])
-    rows = np.arange(count)
-    at_spawn = path.at(waiting[0][rows, spawn], offset)[0]
-    spawn_s = spawn * FINE_S
+    traits = np.stack([boldness, drivers.reaction_s, accel, pace, back], axis=1)
+    draws = rng.random((count, DRAWS))
+    s, v = _states(drive(*_worlds(traits, draws, approach), APPROACH_TICKS), count)
+    path = crossing().paths[0]
+    xy = poses_along(path, s, offset[:, None])[0]
+    slow = (v < SPAWN_SPEED_MPS) & (xy[..., 0] < np.sqrt(RECORDED_M**2 - LANE_WIDTH_M**2 / 4) - 0.3)
+    spawn = np.argmax(slow, axis=1)
+    at_spawn = xy[np.arange(count), spawn]
     spawn_x = at_spawn[:, 0] - np.sqrt(distance**2 - (at_spawn[:, 1] + LANE_WIDTH_M / 2) ** 2)
-    speed = distance / tta
-    go_s = spawn_s + drivers.reaction_s
-    going = _move(approach, stop, creep, accel, go_s=go_s)
-    closest = _closest(path, going[0], offset, spawn_s, spawn_x, speed)
-    possible = closest > SAFE_DISTANCE_M
-    probability = np.where(possible, PEOPLE.probability(tta, speed, boldness), 0.0)
-    accepted = rng.random(count) < probability
-    passed_s = spawn_s + (2.0 - spawn_x) / speed
-    respond = np.where(accepted, go_s, passed_s + 0.5 * drivers.reaction_s)
-    hesitates = ~accepted & (rng.random(count) < FALSE_START_SHARE)
-    begins = np.where(hesitates, go_s, np.inf)
-    ends = begins + FALSE_START_S[0] + (FALSE_START_S[1] - FALSE_START_S[0]) * rng.random(count)
-    s, v, a = _move(approach, stop, creep, accel, go_s=respond, false_start_s=(begins, ends))
+    static, own = _worlds(traits, draws, approach)
+    static.spawn_tick[:, BOT] = spawn
+    static.start_lane[:, BOT, 0] = spawn_x + ARM_M
+    static.start[:, BOT, 3] = distance / tta
+    s, v = _states(drive(static, own, TICKS), count)
     return Trials(
         key=key,
         distance_m=distance,
         tta_s=tta,
         boldness=boldness,
-        probability=probability,
-        accepted=accepted,
-        spawn_s=spawn_s,
+        probability=own.decided[:, HUMAN, 0, 4],
+        accepted=own.start_at[:, HUMAN] < spawn * TICK_S - spawn_x * tta / distance,
+        spawn_s=spawn * TICK_S,
         spawn_x_m=spawn_x,
-        respond_s=respond,
+        respond_s=np.minimum(own.start_at[:, HUMAN], (TICKS - 1) * TICK_S),
         s_m=s,
         v_mps=v,
-        a_mps2=a,
         offset_m=offset,
     )
+
+
+def _worlds(traits: FloatArray, draws: FloatArray, approach: FloatArray) -> tuple[Static, Humans]:
+    """One world per trial; the oncoming car never appears yet."""
+    count = len(traits)
+    static, own = worlds_of(
+        crossing(), np.tile([0, 1], (count, 1)), np.repeat(traits[:, None], 2, axis=1),
+        np.repeat(draws[:, None], 2, axis=1), PEOPLE, HABITS,
+    )  # fmt: skip
+    static.driver[:, BOT] = int(DriverCode.CONSTANT_SPEED)
+    static.size[:] = SIZE_M
+    static.desired_speed[:] = DESIRED_MPS
+    static.spawn_tick[:, BOT] = NEVER_TICK
+    static.start_lane[:, HUMAN, 0] = ARM_M - START_M
+    static.start[:, HUMAN, 3] = approach
+    return static, own
+
+
+def _states(motion: Motion, count: int) -> tuple[FloatArray, FloatArray]:
+    """(N, K) position along the route and speed of the humans."""
+    human = motion.vehicle % 2 == HUMAN
+    return motion.s_m[human].reshape(count, -1), motion.v_mps[human].reshape(count, -1)
 
 
 def _keys_and_conditions(seed: int, count: int) -> tuple[IntArray, IntArray]:
@@ -158,56 +171,3 @@ def _keys_and_conditions(seed: int, count: int) -> tuple[IntArray, IntArray]:
     route = 1 + np.argsort(rng.random((blocks, 4)), axis=1, kind="stable")[:, 0]
     key = np.stack([subject, session, np.repeat(route, TRIALS_PER_SESSION)[:count], number], axis=1)
     return key, order.ravel()[:count]
-
-
-def _move(
-    approach: FloatArray,
-    stop: FloatArray,
-    creep: FloatArray,
-    accel: FloatArray,
-    *,
-    go_s: FloatArray,
-    false_start_s: tuple[FloatArray, FloatArray] | None = None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Approach, stop or creep, then go at ``go_s``: s, v, a of shape (N, K), limited in acceleration and jerk.
-
-    Between the two times of ``false_start_s``, (N,) each, they accelerate as well, and brake afterwards.
-    """
-    begins, ends = false_start_s or (np.full(approach.size, np.inf), np.full(approach.size, np.inf))
-    steps = int(DURATION_S / FINE_S) + 1
-    s = np.zeros((steps, approach.size))
-    v, a = np.zeros_like(s), np.zeros_like(s)
-    v[0] = approach
-    for k in range(steps - 1):
-        left = stop - s[k]
-        wanted = np.where(left > 0, np.sqrt(2 * 1.6 * np.maximum(left, 0)) + creep, np.where(left > -1.2, creep, 0))
-        held = np.clip((np.minimum(wanted, approach) - v[k]) / 0.35, -3.5, 1.0)
-        freed = accel * (1 - elementary.power(v[k] / TURN_SPEED_MPS, 4.0))
-        now = k * FINE_S
-        command = np.where((now >= go_s) | ((now >= begins) & (now < ends)), freed, held)
-        jerk = np.clip((command - a[k]) / FINE_S, -9.0, 5.0)
-        a[k + 1] = a[k] + jerk * FINE_S
-        v[k + 1] = v[k] + (a[k] + a[k + 1]) / 2 * FINE_S
-        halted = v[k + 1] <= 0
-        v[k + 1][halted] = 0.0
-        a[k + 1][halted] = np.maximum(a[k + 1][halted], 0.0)
-        s[k + 1] = s[k] + (v[k] + v[k + 1]) / 2 * FINE_S
-    return s.T, v.T, a.T
-
-
-def _spawn_step(s: FloatArray, v: FloatArray) -> IntArray:
-    inside = s > START_M - np.sqrt(RECORDED_M**2 - LANE_WIDTH_M**2 / 4) + 0.3
-    return np.argmax(inside & (v < SPAWN_SPEED_MPS), axis=1)
-
-
-def _closest(
-    path: Path, s: FloatArray, offset: FloatArray, spawn_s: FloatArray, spawn_x: FloatArray, speed: FloatArray
-) -> FloatArray:
-    """(N,) smallest distance of the two centers while the human is within 10 m of the middle."""
-    coarse = slice(None, None, 10)
-    time = np.arange(s.shape[1])[coarse] * FINE_S
-    human = path.at(s[:, coarse], offset[:, None])[0]
-    bot_x = spawn_x[:, None] + speed[:, None] * (time - spawn_s[:, None])
-    apart = np.hypot(human[..., 0] - bot_x, human[..., 1] + LANE_WIDTH_M / 2)
-    counts = (time >= spawn_s[:, None]) & (np.hypot(human[..., 0], human[..., 1]) < RECORDED_M + 3)
-    return np.where(counts, apart, np.inf).min(axis=1)

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from giveway.core.arrays import IntArray, StrArray
 from giveway.core.frames import rotated
 from giveway.core.seeds import stream
-from giveway.synth.contact import run_undisturbed
-from giveway.synth.humans import Population
+from giveway.sim.drivers.people import Population
 from giveway.synth.levelx import FRAME_RATE_HZ
-from giveway.synth.network import Network
-from giveway.synth.road_users import (
-    Track,
-    View,
-    is_disturbed,
-    occupancy,
-    parked_track,
-    vehicle_tracks,
-    walking_track,
-)
-from giveway.synth.round.sites import Site, inside_image, site_network
-from giveway.synth.traffic import Decisions, Fleet, draw_fleet, simulate
+from giveway.synth.road_users import Track, View, occupancy, parked_track, record, walking_track
+from giveway.synth.round.sites import Site, inside_image, site_place
+from giveway.synth.traffic import Fleet, GapDecisions, Habits, draw_fleet
 from giveway.synth.walkers import cross
 
 WARM_UP_S = 30.0
 MEAN_HEADWAY_S = 3.0
 """Mean time between arrivals, all arms together."""
-PEOPLE = Population(critical_gap_s=2.4, between=0.5, within=0.55, impatience_per_s=0.02)
+PEOPLE = Population(critical_gap_s=2.0, between=0.5, within=0.8, impatience_per_s=0.02)
 CLASSES = ("car", "van", "truck", "bus", "motorcycle")
 SHARES = (0.82, 0.08, 0.04, 0.01, 0.05)
 SIZES = {"car": (4.5, 1.85), "van": (5.6, 2.05), "truck": (8.2, 2.45), "bus": (10.8, 2.5), "motorcycle": (2.1, 0.8)}
@@ -45,30 +33,16 @@ WALK_SIZE_M = {"pedestrian": (0.5, 0.5), "bicycle": (1.75, 0.6)}
 WALKERS_PER_MINUTE = 1.5
 
 
-def simulate_recording(seed: int, number: int, site: Site, minutes: float) -> tuple[list[Track], Decisions]:
+def simulate_recording(seed: int, number: int, site: Site, minutes: float) -> tuple[list[Track], GapDecisions]:
     """All tracks in the order of their ids, and what the drivers decided (times of the recording)."""
-    network = site_network(site)
-    frames = int(minutes * 60 * FRAME_RATE_HZ)
-    warm = int(WARM_UP_S * FRAME_RATE_HZ)
-    tracks, decisions = run_undisturbed(
-        lambda rng: _vehicles(site, network, rng, frames, warm),
-        lambda found: is_disturbed(found, FRAME_RATE_HZ),
-        seed,
-        "round",
-        number,
+    place, frames = site_place(site), int(minutes * 60 * FRAME_RATE_HZ)
+    view = View(sees=lambda xy: inside_image(site, xy), warm_up_s=WARM_UP_S, frame_rate_hz=FRAME_RATE_HZ, frames=frames)
+    tracks, _, decisions = record(
+        place, PEOPLE, Habits(), view, lambda rng, total_s: _fleet(rng, place.origin, total_s), seed, "round", number
     )
     tracks += _others(seed, number, site, tracks, frames)
     tracks.sort(key=lambda track: (track.first_frame, -track.last_frame))
-    return tracks, replace(decisions, time_s=decisions.time_s - warm / FRAME_RATE_HZ)
-
-
-def _vehicles(
-    site: Site, network: Network, rng: np.random.Generator, frames: int, warm: int
-) -> tuple[list[Track], Decisions]:
-    fleet, kinds = _fleet(rng, network.origin, (frames + warm) / FRAME_RATE_HZ)
-    motion, decisions = simulate(network, fleet, PEOPLE, rng, steps=frames + warm, dt_s=1 / FRAME_RATE_HZ)
-    view = View(sees=lambda xy: inside_image(site, xy), first_step=warm, every=1)
-    return vehicle_tracks(network.paths, fleet, kinds, motion, view), decisions
+    return tracks, decisions
 
 
 def _fleet(rng: np.random.Generator, origin: IntArray, total_s: float) -> tuple[Fleet, StrArray]:
@@ -82,8 +56,8 @@ def _fleet(rng: np.random.Generator, origin: IntArray, total_s: float) -> tuple[
     wanted = np.asarray(EXIT_SHARES)[None, :] * (np.arange(arms)[None, :] != entry[:, None])
     chance = np.cumsum(wanted / wanted.sum(axis=1, keepdims=True), axis=1)
     leave = (rng.random(enter.size)[:, None] * 0.9999 > chance).sum(axis=1)
-    path = entry * (arms - 1) + (leave - entry - 1) % arms
-    return draw_fleet(rng, path=path, enter_s=enter, length_m=size[:, 0], width_m=size[:, 1]), kinds
+    route = entry * (arms - 1) + (leave - entry - 1) % arms
+    return draw_fleet(rng, route=route, enter_s=enter, length_m=size[:, 0], width_m=size[:, 1]), kinds
 
 
 def _others(seed: int, number: int, site: Site, vehicles: list[Track], frames: int) -> list[Track]:

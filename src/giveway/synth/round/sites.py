@@ -9,7 +9,7 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.roads.library.roundabout import roundabout_road
-from giveway.synth.network import Network, road_network
+from giveway.synth.traffic import Place, place_of
 
 LANE_WIDTH_M = 3.5
 UPSTREAM_M = 70.0
@@ -115,8 +115,8 @@ SITES = {
 
 
 @cache
-def site_network(site: Site) -> Network:
-    """The network of all ways through a roundabout, in the coordinates of the files."""
+def site_place(site: Site) -> Place:
+    """All ways through a roundabout, in the coordinates of the files."""
     road = roundabout_road(
         arms=site.arms_rad,
         radius_m=site.lane_radius_m,
@@ -129,7 +129,7 @@ def site_network(site: Site) -> Network:
         limit_mps=LIMIT_MPS,
         center=site.center_m,
     )
-    return road_network(road)
+    return place_of(road)
 
 
 def inside_image(site: Site, xy: FloatArray) -> BoolArray:

@@ -17,7 +17,7 @@ from giveway.synth.levelx import FRAME_RATE_HZ
 from giveway.synth.road_users import DENSE, Track
 from giveway.synth.round.sites import LANE_WIDTH_M, Site
 from giveway.synth.times import characteristic_times
-from giveway.synth.traffic import Decisions
+from giveway.synth.traffic import GapDecisions
 
 VEHICLE_LENGTH_M = 5.0
 FAR_M = 500.0
@@ -39,14 +39,16 @@ class _Polar:
         return slice(max(first - self.track.first_frame, 0), last - self.track.first_frame + 1)
 
 
-def gap_samples(site: Site, tracks: list[Track], decisions: Decisions) -> list[dict[str, Any]]:
+def gap_samples(site: Site, tracks: list[Track], decisions: GapDecisions) -> list[dict[str, Any]]:
     """One row per gap of the recording, in order of T's id, then of the frame in which E passes."""
     moving = {
         number: _polar(track, np.asarray(site.center_m)) for number, track in enumerate(tracks) if track.dense_xy.size
     }
     id_of = {track.vehicle: number for number, track in enumerate(tracks) if track.vehicle >= 0}
     chosen: dict[tuple[int, int], tuple[float, float]] = {}
-    for t, e, p, at in zip(decisions.target, decisions.ego, decisions.probability, decisions.time_s, strict=True):
+    for t, e, p, at in zip(
+        decisions.target, decisions.priority_car, decisions.probability, decisions.time_s, strict=True
+    ):
         if int(t) in id_of and int(e) in id_of:
             chosen[id_of[int(t)], id_of[int(e)]] = float(p), float(at)
     rows: list[dict[str, Any]] = []
