@@ -1,9 +1,9 @@
 """Frame times of the player with 60 road users, in Chromium: python benchmarks/player.py [--seconds 5].
 
-Two roads (a library roundabout with a following camera; without a map) and one or two drives. ``work_ms`` is what a
-frame costs in the page (drawing and moving cursors, measured around the clock's callback); ``frame_ms`` is the time
-between frames, which the browser bounds from below at 16.7 ms. 60 fps are held where the 95 % quantile of the work
-stays below 16.7 ms. Without a graphics card Chromium rasters on the processor, which only makes it slower.
+With and without a map, and two drives. ``work_ms`` is what a frame costs in the page (drawing and moving cursors,
+measured around the clock's callback); ``frame_ms`` is the time between frames, which the browser bounds from below at
+16.7 ms. 60 fps count as held from 58 on, which needs a quiet machine: Chromium draws in several processes, and on the
+processor where there is no graphics card.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def summary(found: dict[str, list[float]]) -> dict[str, Any]:
         "frame_ms": {"median": round(float(np.median(between)), 2)},
         "fps": round(1000 / float(between.mean()), 1),
         "work_of_budget": round(p95 / BUDGET_MS, 3),
-        "holds_60_fps": p95 < BUDGET_MS,
+        "holds_60_fps": float(between.mean()) < 1000 / 58,
     }
 
 

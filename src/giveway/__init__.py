@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from giveway.core.scene import Scene
     from giveway.core.tracks import AgentKind, Tracks
     from giveway.data.opening import OpenDataset, datasets, open_dataset
+    from giveway.drive.learning.train import train_planner
     from giveway.drive.run import run_drive
     from giveway.experiments.engines import DaskEngine, LocalEngine
     from giveway.gaps.run import extract_gaps, run_gaps
@@ -89,6 +90,7 @@ __all__ = [
     "run_gaps",
     "serve_study",
     "synthesize",
+    "train_planner",
     "train_traffic",
 ]
 
@@ -102,6 +104,7 @@ _HOMES = {
     "core.tracks": ("AgentKind", "Tracks"),
     "data.opening": ("OpenDataset", "datasets", "open_dataset"),
     "synth.opening": ("synthesize",),
+    "drive.learning.train": ("train_planner",),
     "drive.run": ("run_drive",),
     "gaps.run": ("extract_gaps", "run_gaps"),
     "generate.run": ("find_failures",),

@@ -154,7 +154,8 @@ def test_rewards_add_up_to_progress_and_a_contact_at_fault_costs_twenty():
         assert min(rewards) < -19.0 and info["contacts"] >= 1
         assert sum(reward < -19.0 for reward in rewards) == 1
     assert steps[0] < steps[1] == 60
-    assert totals[1] == pytest.approx(10.0 - 20.0, abs=0.3)
+    # The car ahead has the right of way and stands for 6 s: 0.1 * 8 m/s * 6 s = 4.8 of courtesy.
+    assert totals[1] == pytest.approx(10.0 - 20.0 - 4.8, abs=0.3)
 
 
 def test_it_is_registered_and_refuses_what_it_does_not_know(cases):

@@ -12,7 +12,10 @@ from giveway.gaps.extract import find_gaps
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.extractions.declared import crosses
 from giveway.gaps.profile import CLEAN
+from giveway.roads.lanelet2 import parse_lanelet2
 from giveway.roads.path_conflicts import path_of_points
+from giveway.roads.sketch import RoadSketch, RuleSketch, lane_along
+from giveway.roads.writer import lanelet2_text
 
 DT_S = 0.1
 GATES = {"target_gate": [[3.0, -20.0], [-3.0, -20.0]], "priority_gate": [[-30.0, -3.0], [-30.0, 3.0]]}
@@ -113,3 +116,13 @@ def test_moving_the_scene_moves_nothing_else():
     a, b = (find_gaps(EXTRACTIONS.get("generic"), [one], CLEAN) for one in (scene, moved))
     np.testing.assert_array_equal(a.raw.sample_id, b.raw.sample_id)
     np.testing.assert_allclose(a.times.t_close_s, b.times.t_close_s, atol=1e-6)
+
+
+def test_the_rules_of_a_map_count_where_nothing_is_declared():
+    south_north = lane_along("south", np.array([[0.0, -70.0], [0.0, 70.0]]))
+    west_east = lane_along("west", np.array([[-75.0, 0.0], [75.0, 0.0]]))
+    sketch = RoadSketch(lanes=(south_north, west_east), rules=(RuleSketch(yielding=("south",), priority=("west",)),))
+    scene = replace(scene_of(), road=parse_lanelet2(lanelet2_text(sketch)[0], name="here"))
+    gaps = find_gaps(EXTRACTIONS.get("generic"), [scene], CLEAN)
+    assert len(gaps.raw.sample_id) >= 10
+    assert gaps.notes == ("here: no conflict declared, the rules of the map say who gives way",)

@@ -9,7 +9,7 @@ import giveway
 
 GROUPS = {
     "Recordings": ("datasets", "open_dataset", "OpenDataset", "synthesize", "extract_gaps"),
-    "Runs": ("run_gaps", "run_drive", "find_failures", "train_traffic"),
+    "Runs": ("run_gaps", "run_drive", "find_failures", "train_planner", "train_traffic"),
     "Studies": ("create_study", "serve_study", "analyze_study", "agreement"),
     "Results": ("Results", "report", "cite"),
     "Engines and components": ("LocalEngine", "DaskEngine", "Predictor", "Prediction", "Planner", "Driver", "register"),

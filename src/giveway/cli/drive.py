@@ -76,10 +76,18 @@ def mine(
 @command(app, needs=("learn",))
 def train(
     call: Call,
-    folder: Folder,
+    folder: Annotated[Path | None, "Folder that holds the recordings; a planner also learns on bundled cases."] = None,
     *,
-    out: Annotated[Path, "Checkpoint to write (.safetensors); run again to resume."],
+    out: Annotated[Path, "Checkpoint to write (.safetensors), of a planner a folder; run again to resume."],
     predictor: Annotated[str, "gru (small, own history) or TPP (Trajectron++, with neighbors)."] = "gru",
+    planner: Annotated[str | None, "Train a planner instead: ppo, or imitation of recorded drivers."] = None,
+    cases: Annotated[Path | None, "Planner: case file of 'drive mine'; the bundled set without it."] = None,
+    split: Annotated[str | None, "Planner: train (recordings of the training split) or all."] = None,
+    demonstrator: Annotated[str | None, "Whom imitation follows: recorded or lattice."] = None,
+    env_steps: int | None = None,
+    rounds: Annotated[int | None, Opt("Planner: rounds, each evaluated and kept; 20 by default.", min=1)] = None,
+    worlds: int | None = None,
+    settings: Sequence[str] = (),
     dataset: Dataset = "interaction",
     site: Sites = (),
     epochs: Annotated[int | None, Opt("Passes over the windows; 12 by default.", min=1)] = None,
@@ -91,7 +99,13 @@ def train(
     patience: Annotated[int, Opt("Stop after N epochs without a better held-out error; 0 never.", min=0)] = 0,
     picture: Annotated[Path | None, "Also draw the learning curve, .png, .pdf or .svg."] = None,
 ) -> Done:
-    """Train a predictor on recordings; compare with constant velocity."""
+    """Train a predictor or a planner on recordings."""
+    if planner is not None:
+        values = given(planner=planner, cases=cases, data=folder, split=split, demonstrator=demonstrator)
+        values |= given(env_steps=env_steps, rounds=rounds, worlds=worlds, seed=seed)
+        return _train_planner(call, out, values, settings)
+    if folder is None:
+        raise UsageError("a predictor is trained on recordings", where="FOLDER", hint="giveway drive train FOLDER")
     from giveway.drive.recordings import read_scenes
     from giveway.drive.training import TrainingRules, train_on_scenes
     from giveway.predictors.windows import TrainingOptions
@@ -127,6 +141,25 @@ def train(
     heads = ("held-out error", "ADE [m]", "FDE [m]", "ADE of the best mode [m]")
     return Done(
         result={"file": out, "picture": picture, **made}, text=listing("Held-out error", heads, errors, notes=notes)
+    )
+
+
+def _train_planner(call: Call, out: Path, values: dict[str, Any], settings: Sequence[str]) -> Done:
+    """Train a planner into a folder."""
+    from giveway.drive.learning.section import best_round, rounds_of
+    from giveway.drive.learning.settings import LearningSettings, PlannerTrainingSpec
+    from giveway.drive.learning.train import PLANNER_FILE, train_planner
+
+    more = settings_from(settings, PlannerTrainingSpec.model_fields, {"learning": LearningSettings.model_fields})
+    results = train_planner(out, merged(None, values, more), progress=call.progress())
+    best, name = best_round(results), values["planner"]
+    return call.ran(
+        results,
+        f"best of {rounds_of(results).height} rounds: {best['round']}, reward {best['return']:.2f} per validation case",
+        f"next: giveway drive run --planner {name}:{out / PLANNER_FILE} -p constant_velocity -o R",
+        table=results.table(),
+        best_round=best,
+        file=out / PLANNER_FILE,
     )
 
 

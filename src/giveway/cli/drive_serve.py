@@ -1,12 +1,13 @@
-"""``giveway drive serve``: let a predictor in another process or language drive over gRPC."""
+"""``giveway drive serve``: let a predictor or planner in another process or language drive over gRPC."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,8 +40,10 @@ def serve(
     tls_cert: Annotated[Path | None, "Certificate chain (PEM); encrypts."] = None,
     tls_key: Annotated[Path | None, "Its private key (PEM)."] = None,
     once: Annotated[bool, "End after one session; without, the next client may connect."] = False,
-    name: Annotated[str, "How results call the predictor."] = "grpc",
-    planner: str = "default",
+    name: Annotated[str, "How results call the client."] = "grpc",
+    role: Annotated[Literal["predictor", "planner"], "What the client does."] = "predictor",
+    predictor: Annotated[str, "Predictor in this process, with --role planner."] = "constant_velocity",
+    planner: Annotated[str, Opt("Planner in this process, with --role predictor.", ("--planner", "-e"))] = "default",
     metric: Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."] = "challenge",
     max_cases: int | None = None,
     seed: int = 0,
@@ -50,7 +53,7 @@ def serve(
     wait: Annotated[float, Opt("With --check: how long to wait for the client [s].", min=0)] = 60.0,
     proto: Annotated[bool, "Print the specification of the protocol, and stop."] = False,
 ) -> Done | None:
-    """Serve cases to a predictor that connects over gRPC; score it."""
+    """Serve cases to a predictor or planner that connects over gRPC."""
     from giveway.serve.rpc.messages import proto_text
 
     if proto:
@@ -60,15 +63,19 @@ def serve(
         listen = _address(check, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
         return _check(call, listen, compat=compat, deadline_s=deadline_s, wait_s=wait)
     from giveway.drive.case_sets import open_cases
+    from giveway.drive.spec import predictor_of
     from giveway.metrics.challenge import rules_called
     from giveway.planning import make_planner
     from giveway.serve.rpc.server import ServerOptions
     from giveway.serve.rpc.sessions import SessionOptions, SessionServer
 
+    if role == "planner" and compat:
+        raise UsageError("the server of 2020 had no planners from outside", where="--role planner", found="--compat")
     chosen, source = open_cases(cases, data, max_cases)
     address = ServerOptions(host=host, port=port, token=_token(token_env), tls_cert=tls_cert, tls_key=tls_key)
     rules = SessionOptions(
-        planner=make_planner(planner),
+        planner=make_planner(planner) if role == "predictor" else None,
+        predictor=predictor_of(predictor, None) if role == "planner" else None,
         compat=compat,
         deadline_s=deadline_s,
         name=_checked(name),
@@ -83,6 +90,7 @@ def serve(
     sys.stderr.write(f"{listening}\n")  # clients wait for this line, --quiet or not
     sys.stderr.flush()
     single, is_failed, folder = once or compat, False, out
+    before = signal.signal(signal.SIGTERM, _interrupt)  # what is finished is summed up after a kill, too
     try:
         while True:
             folder = out if out is None or single else _fresh(out)
@@ -98,9 +106,14 @@ def serve(
         raise _stopped(server.stopped, folder) from None
     finally:
         server.stop()
+        signal.signal(signal.SIGTERM, before)
     if is_failed:
         raise typer.Exit(1)
     return None
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _deadline(deadline_s: float | None, *, compat: bool) -> float | None:
@@ -191,7 +204,8 @@ def _driven(document: Mapping[str, Any], row: Mapping[str, Any], folder: Path | 
         f"{row['name']}: {row['cases']} cases, score {score}, collisions {row['n_col']}",
         f"on the wire: {', '.join(f'{kind} {count}' for kind, count in wire['counts'].items())}",
         f"from fetch to push: median {latency['median']:.1f} ms, 95 % below {latency['p95']:.1f} ms" if latency else "",
-        f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity",
+        f"{row['fallbacks']} of {row['predictions']} predictions replaced by constant velocity"
+        * bool(row["predictions"]),
         *(f"  {event['kind']}: {event['text']}" for event in wire["events"][:10]),
         "" if folder is None else f"logs and results in {folder}",
     ]

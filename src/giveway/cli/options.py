@@ -44,7 +44,7 @@ SHARED: dict[str, Opt] = {
     "dataset": Opt("Format of the recordings; see 'giveway list datasets'.", ("--dataset", "-d")),
     "predictor": Opt("Registered name, NAME:FILE or package.module:Class; repeatable.", ("--predictor", "-p")),
     "planner": Opt(
-        "Planner that drives the ego: lattice, idm, constant_speed, replay or package.module:Class.",
+        "Planner that drives the ego: lattice, idm, constant_speed, replay, ppo:FILE or package.module:Class.",
         ("--planner", "-e"),
     ),
     "driver": Opt("Who drives the other cars."),

@@ -37,7 +37,7 @@ def contacts_table(results: Results, *, predictor: str | None = None) -> Table:
     frame = results.frame().filter(pl.col("predictor") != RECORDED).unique(subset="key", maintain_order=True)
     grades: dict[tuple[str, str], Counter[Grade]] = {}
     pairs: dict[tuple[str, str], list[tuple[str, BackgroundContact]]] = defaultdict(list)
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     for name, key in frame.sort("predictor", "case").select("predictor", "key").iter_rows():
         if predictor not in (None, name):
             continue

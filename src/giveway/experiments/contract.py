@@ -105,6 +105,7 @@ EXPERIMENTS: Registry[Experiment[Any]] = Registry(
         "gaps": "giveway.gaps.experiment:GAPS",
         "drive": "giveway.drive.experiment:DRIVE",
         "realism": "giveway.drive.realism:REALISM",
+        "planner_training": "giveway.drive.learning.experiment:PLANNER_TRAINING",
         "campaign": "giveway.generate.experiment:CAMPAIGN",
         "training": "giveway.generate.training:TRAINING",
     },

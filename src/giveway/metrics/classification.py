@@ -110,7 +110,9 @@ def tnr_pr_printed(accepted: BoolArray, p: FloatArray) -> float:
     Returns:
         NaN if only one class is present.
     """
-    return float(tnr_pr.function(accepted, p)) * float(np.mean(~accepted))
+    if not accepted.any() or accepted.all():
+        return math.nan
+    return float(np.mean(~accepted & (p < p[accepted].min())))
 
 
 @metric(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from giveway.core.errors import UsageError
@@ -20,6 +21,8 @@ PLANNERS: Registry[Callable[[], Planner]] = Registry(
         "idm": "giveway.planning.builtin:IdmPlanner",
         "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
         "replay": "giveway.planning.builtin:ReplayPlanner",
+        "ppo": "giveway.planning.learned:PPO",
+        "imitation": "giveway.planning.learned:IMITATION",
     },
     group="giveway.planners",
 )
@@ -27,17 +30,21 @@ PLANNERS: Registry[Callable[[], Planner]] = Registry(
 
 
 def make_planner(name: str) -> Planner:
-    """A planner by registered name or as ``package.module:attribute``.
+    """A planner by registered name, as ``NAME:FILE`` if it was learned, or as ``package.module:attribute``.
 
     Raises:
         UnknownNameError: nothing of that name.
-        UsageError: an import path that does not lead to a planner.
+        UsageError: an import path that does not lead to a planner, or a file without one.
+        FileFormatError: a file that is damaged.
     """
     from giveway.planning.protocol import Planner
 
     if ":" not in name or name in PLANNERS:
         return PLANNERS.get(name)()
     module, _, attribute = name.partition(":")
+    load = getattr(PLANNERS.get(module), "load", None) if module in PLANNERS else None
+    if load is not None:
+        return load(Path(attribute))
     try:
         made = getattr(importlib.import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError) as error:

@@ -105,7 +105,7 @@ class IdmPlanner:
         )
         speed, desired = situation.speed_mps, situation.desired_speed_mps
         accel = idm_acceleration(speed, desired, gap, lead, self.parameters)
-        s = _cruise(situation.s_m, speed, accel, desired)
+        s = cruise_plan(situation.s_m, speed, accel, desired)
         return Plan(s_m=s, speed_mps=max(speed + accel * DT_S, 0.0))
 
 
@@ -126,7 +126,7 @@ class ConstantSpeedPlanner:
     def plan(self, situation: Situation) -> Plan:
         """S + v t."""
         speed = situation.speed_mps
-        return Plan(s_m=_cruise(situation.s_m, speed, 0.0, speed), speed_mps=speed)
+        return Plan(s_m=cruise_plan(situation.s_m, speed, 0.0, speed), speed_mps=speed)
 
 
 class ReplayPlanner:
@@ -142,7 +142,7 @@ class ReplayPlanner:
         return ConstantSpeedPlanner().plan(situation)
 
 
-def _cruise(s: float, v: float, a: float, top: float) -> FloatArray:
+def cruise_plan(s: float, v: float, a: float, top: float) -> FloatArray:
     """Keep an acceleration until standstill or the top speed; the first step is never capped."""
     plan = np.empty(PLAN_STEPS)
     for k in range(PLAN_STEPS):

@@ -157,6 +157,7 @@ BUILTIN = {
     "gaps": "giveway.gaps.section:GAPS",
     "drive": "giveway.drive.section:DRIVE",
     "realism": "giveway.drive.realism_section:REALISM",
+    "planner_training": "giveway.drive.learning.section:PLANNER_TRAINING",
     "campaign": "giveway.generate.section:CAMPAIGNS",
     "training": "giveway.generate.section:TRAINING",
     "study": "giveway.study.section:STUDY",

@@ -102,12 +102,13 @@ def test_a_killed_server_leaves_finished_cases_readable_and_goes_on_when_started
     assert read_log(finished).digest == log.digest
 
 
-def test_ctrl_c_ends_the_server_with_a_summary(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_server_ends_with_a_summary(tmp_path: Path, how: signal.Signals) -> None:
     out = tmp_path / "R"
     with serving("--limit", "2", "--out", str(out), "--deadline-ms", "0") as (process, address):
         answer(Connection(address), PER_CASE + 30)
         wait_for_logs(out, 1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "1 of 2 cases finished" in errors

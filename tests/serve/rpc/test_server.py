@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +12,10 @@ import pytest
 
 from giveway.core.errors import UsageError
 from giveway.predictors import make_predictor
-from giveway.serve.rpc.client import Connection, predict_for
+from giveway.serve.rpc.client import Connection, inputs_of, predict_for, push_of
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
-from serve.rpc.conftest import Served, both_ways
+from serve.rpc.conftest import Served, Talk, both_ways
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -79,3 +81,38 @@ def test_only_addresses_others_can_reach_are_warned_about(tmp_path: Path) -> Non
     assert len(ServerOptions(host="0.0.0.0").warnings()) == 2
     safe = ServerOptions(host="0.0.0.0", token="x", tls_cert=tmp_path / "c", tls_key=tmp_path / "k")
     assert safe.warnings() == []
+
+
+SECOND = """
+import sys
+from giveway.serve.rpc.client import Connection
+from giveway.serve.rpc.messages import PushMyTrajectoryRequest
+
+connection = Connection(sys.argv[1], name="same", session=sys.argv[2] or None, stream=False)
+print(connection.push(PushMyTrajectoryRequest.FromString(bytes.fromhex(sys.stdin.read()))).resp_code)
+print(connection.fetch()[0].resp_code)
+"""
+
+
+def test_a_name_alone_does_not_let_a_second_connection_push_but_the_secret_of_the_session_does(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(deadline_s=120.0, takeover_s=120.0)
+    first = Talk(served.address, stream=False, name="same")
+    car = first.fetch_car()
+    inputs = inputs_of(car, {})
+    push = push_of(make_predictor("echo").predict(inputs, inputs.generator()), inputs, car.my_traj.state[-1].track_id)
+    secret = first.connection.session
+    assert secret
+
+    def second(secret: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", SECOND, served.address, secret],
+            input=push.SerializeToString().hex(), capture_output=True, text=True, timeout=120, check=True,
+        )  # fmt: skip
+        return done.stdout.split()
+
+    assert second("") == ["-1", "3"]
+    assert second("guessed") == ["-1", "3"]
+    assert second(secret)[0] == "0"
+    first.connection.close()

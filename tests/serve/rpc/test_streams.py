@@ -29,6 +29,11 @@ def raw_stream(channel: grpc.Channel, messages: Iterable[bytes], client: str = "
     return call(iter(messages), metadata=[("giveway-protocol", PROTOCOL), ("giveway-client", client)], timeout=20)
 
 
+def session_of(call: Any) -> str:
+    """What the server sent to recognize the client of a stream."""
+    return dict(call.initial_metadata())["giveway-session"]
+
+
 def test_a_session_on_a_stream_is_one_stream_and_no_idle_chatter(serve: Serve) -> None:
     served = serve(deadline_s=30.0)
     connection = Connection(served.address)
@@ -63,12 +68,13 @@ def test_the_server_says_its_rules_when_a_stream_is_opened_and_the_car_in_every_
 def test_messages_sent_ahead_are_answered_one_by_one(serve: Serve) -> None:
     served = serve(deadline_s=30.0)
     with grpc.insecure_channel(served.address) as channel:
-        answers = list(raw_stream(channel, [b""] * 3))
+        call = raw_stream(channel, [b""] * 3)
+        answers, session = list(call), session_of(call)
     assert len(answers) == 3
     cars = [answer.env for answer in answers if answer.env.resp_code == 0]
     assert cars
     assert all(car == cars[0] for car in cars), "fetched again before its push, so the same car"
-    predict_for(Connection(served.address, name="raw"), ECHO)
+    predict_for(Connection(served.address, name="raw", session=session), ECHO)
     assert served.result().document["predictors"][0]["fallbacks"] == 0
 
 
@@ -76,24 +82,27 @@ def test_messages_sent_ahead_are_answered_one_by_one(serve: Serve) -> None:
 def test_bytes_of_another_protocol_get_a_sentence_and_the_stream_goes_on(serve: Serve, data: bytes) -> None:
     served = serve(deadline_s=30.0)
     with grpc.insecure_channel(served.address) as channel:
-        refused, answered = raw_stream(channel, [data, b""])
+        call = raw_stream(channel, [data, b""])
+        (refused, answered), session = call, session_of(call)
     assert (refused.pushed.resp_code, refused.env.resp_code) == (-1, -1)
     assert "does not follow simulator.proto" in refused.env.msg
     assert answered.env.resp_code in (0, 2)
-    predict_for(Connection(served.address, name="raw"), ECHO)
+    predict_for(Connection(served.address, name="raw", session=session), ECHO)
     assert served.result().document["wire"]["counts"]["unreadable"] == 1
 
 
 def test_a_client_may_hang_up_after_any_message_and_come_back(serve: Serve) -> None:
     served = serve(deadline_s=30.0)
+    session = None
     for _ in range(9):
-        talk = Talk(served.address, stream=True, name="me")
+        talk = Talk(served.address, stream=True, name="me", session=session)
         car = talk.fetch_car()
         inputs = inputs_of(car, {})
         prediction = ECHO.predict(inputs, inputs.generator())
         assert talk.push(push_of(prediction, inputs, car.my_traj.state[-1].track_id)).resp_code == 0
+        session = talk.connection.session
         talk.connection.close()
-    predict_for(Connection(served.address, name="me"), ECHO)
+    predict_for(Connection(served.address, name="me", session=session), ECHO)
     counts = served.result().document["wire"]["counts"]
     assert (counts["answered"], counts["streams"]) == (10, 10)
 

@@ -94,7 +94,7 @@ class DeclaredExtraction(LaneExtraction):
                     met.setdefault((stream.name, scene.location), []).extend(encounters_of(traffic, stream))
             elif scene.road is not None and any(lane.yields_to for lane in scene.road.lanes.values()):
                 book = books.setdefault(scene.location, RouteBook(scene.road))
-                lanes: Any = LaneStreams(book=book, routes=book.routes(scene.tracks), notes=[])
+                lanes = LaneStreams(book=book, routes=book.routes(scene.tracks))
                 samples += path_samples(list(encounters_of(traffic_of(scene), lanes)), lanes, prefix=self.info.name)
                 notes[f"{scene.location}: no conflict declared, the rules of the map say who gives way"] = None
             else:

@@ -18,11 +18,11 @@ import numpy as np
 from giveway import __version__
 from giveway.core import elementary
 from giveway.core.checked import Expect, read_weights
+from giveway.core.dense import Float32Array, dense
 from giveway.core.errors import StoreError, UsageError
 from giveway.core.sealed_files import weights_bytes
 from giveway.experiments import Store
 from giveway.experiments.store import STORE_FILE
-from giveway.generate.learning.forward import Float32Array, dense
 from giveway.generate.learning.rounds import POLICY_FILE, best_round, stored_rounds
 
 FORMAT = "giveway-policy"

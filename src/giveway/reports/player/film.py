@@ -49,7 +49,8 @@ def write_film(path: Path, documents: Sequence[Mapping[str, Any]], style: FilmSt
         StoreError: if the encoder fails.
     """
     style = style or FilmStyle()
-    drawings = [Frames(document, size=style.size, theme=style.theme) for document in documents]
+    focus = _worst(documents)
+    drawings = [Frames(document, size=style.size, theme=style.theme, focus=focus) for document in documents]
     is_gif = path.suffix == ".gif"
     rate = GIF_RATE_HZ if is_gif else FRAME_RATE_HZ
     first, last = _clip(documents, whole=style.whole)
@@ -63,12 +64,18 @@ def _clip(documents: Sequence[Mapping[str, Any]], *, whole: bool) -> tuple[float
     """First and last time [s] of the recording; around the worst event of all drives."""
     start = min(float(d["start"]) for d in documents)
     end = max(float(d["start"]) + (int(d["frames"]) - 1) * float(d["dt"]) for d in documents)
-    events = [d["encounter"] for d in documents if d.get("encounter")]
-    if whole or not events:
+    event = _worst(documents)
+    if whole or event is None:
         return start, end
-    rank = {"contact": 0, "near miss": 1}
-    zero = float(min(events, key=lambda e: rank.get(e["kind"], 2))["time"])
+    zero = float(event["time"])
     return max(start, zero + CLIP_S[0]), min(end, zero + CLIP_S[1])
+
+
+def _worst(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The event that all drives look at: a contact before a near miss before others, the first drive before others."""
+    rank = {"contact": 0, "near miss": 1}
+    events = [d["encounter"] for d in documents if d.get("encounter")]
+    return min(events, key=lambda e: rank.get(e["kind"], 2), default=None)
 
 
 def _joined(pictures: Sequence[Any]) -> Any:

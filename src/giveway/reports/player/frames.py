@@ -56,7 +56,14 @@ class _Camera:
 class Frames:
     """Draws the frames of one document."""
 
-    def __init__(self, document: Mapping[str, Any], *, size: tuple[int, int], theme: Theme = "light") -> None:
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        *,
+        size: tuple[int, int],
+        theme: Theme = "light",
+        focus: Mapping[str, Any] | None = None,
+    ) -> None:
         try:
             from PIL import ImageFont
         except ImportError as error:
@@ -75,8 +82,9 @@ class Frames:
             a["id"]: _decoded(a, a["recorded"], unit, angle, num) for a in document["agents"] if "recorded" in a
         }
         self.ego = self.by_id.get(str(document["ego"]))
-        encounter = document.get("encounter") or {}
-        self.partner = self.by_id.get(encounter.get("partner", ""))
+        self.contact = document.get("encounter")
+        self.focus = focus or self.contact
+        self.partner = self.by_id.get((self.focus or {}).get("partner", ""))
         self.font = ImageFont.load_default(13 * OVERSAMPLE)
         self.scale, self.home = self._framing()
         self.fans: dict[int, list[Any]] = {}
@@ -90,7 +98,7 @@ class Frames:
             return min(self.size) / float(self.view["span"]), None
         width, height = (side / OVERSAMPLE for side in self.size)
         least = max(MIN_PX_PER_M, CAR_PX / max(2.0, self.ego["length"])) if self.ego else 0.0
-        event = self.document.get("encounter")
+        event = self.focus
         if self.ego and not event:
             return max(least, min(width, height) / 45) * OVERSAMPLE, None
         first, last = 0, self.num_instants - 1
@@ -148,14 +156,15 @@ class Frames:
         """Clock, name, and a cross where and since there is contact; nothing in a study."""
         if self.view:
             return
-        event = self.document.get("encounter")
-        clock = time_s - (float(event["time"]) if event else self.start)
-        words = [self.document.get("name") or "", f"{clock:+.1f} s".replace("-", "\N{MINUS SIGN}")]
+        event = self.contact
+        clock = time_s - (float(self.focus["time"]) if self.focus else self.start)
+        words = [self.document.get("name") or "", f"{clock:+.1f} s"]
         self._text(pen, (12 * OVERSAMPLE, 18 * OVERSAMPLE), "  ".join(w for w in words if w), "ink", "lm")
-        if not event or event["kind"] != "contact" or clock < -1e-6 or self.ego is None:
+        if not event or event["kind"] != "contact" or time_s < float(event["time"]) - 1e-6 or self.ego is None:
             return
         instant = (float(event["time"]) - self.start) / self.dt
-        met = [_last_state(a, instant)[:2] for a in (self.ego, self.partner) if a is not None]
+        other = self.by_id.get(event["partner"])
+        met = [_last_state(a, instant)[:2] for a in (self.ego, other) if a is not None]
         ((px, py),) = camera.pixels(np.mean(np.array(met), axis=0)[None])
         r = 11 * OVERSAMPLE
         for color, width in (("surface", 7), ("fault", 4)):

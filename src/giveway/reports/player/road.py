@@ -15,6 +15,8 @@ ARROW_EVERY_M = 18.0
 MIN_ARROW_LANE_M = 8.0
 """Shorter lanes carry no arrow."""
 TEETH_STEP_M = 0.5
+WIDENS = 1.5
+"""Where a lane is wider than this times its beginning it opens into a junction and carries no teeth."""
 STOP_LINE_NEAR_M = 8.0
 """A stop line this near replaces the teeth."""
 MARKINGS = ("line_thin", "line_thick")
@@ -52,6 +54,9 @@ def teeth(road: LaneMap) -> list[FloatArray]:
         if not others:
             continue
         across = _sections(lane)
+        width = np.hypot(*np.moveaxis(across[:, 1] - across[:, 0], -1, 0))
+        opens = np.flatnonzero(width > WIDENS * width[0])
+        across = across[: max(int(opens[0]), 1)] if opens.size else across
         touches = shapely.intersects(shapely.linestrings(across), shapely.union_all(others).buffer(-0.1))
         at = across[max(int(touches.argmax()) - 1, 0)] if touches.any() else across[-1]
         if stops.is_empty or stops.distance(shapely.Point(at.mean(axis=0))) > STOP_LINE_NEAR_M:

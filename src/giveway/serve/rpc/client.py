@@ -1,4 +1,4 @@
-"""A reference client: runs any registered predictor against a server.
+"""A reference client: runs any registered predictor, or planner, against a server.
 
 ``python -m giveway.serve.rpc.client --address 127.0.0.1:50051 --predictor constant_velocity``
 """
@@ -25,6 +25,7 @@ from giveway.predictors.acceptance import on_drive_grid
 from giveway.predictors.protocol import FittedPredictor
 from giveway.serve.rpc.connection import Connection
 from giveway.serve.rpc.messages import PushMyTrajectoryRequest
+from giveway.serve.rpc.remote_planner import plan_for
 from giveway.serve.rpc.wire import BUSY, IDLE, OK, OVER, mode_of
 
 try:
@@ -142,14 +143,16 @@ def main(argv: list[str] | None = None) -> None:
     import sys
 
     from giveway.core.errors import GivewayError
+    from giveway.planning import make_planner
     from giveway.predictors import make_predictor
 
     parser = argparse.ArgumentParser(
-        prog="python -m giveway.serve.rpc.client", description="Predict for a Give Way server."
+        prog="python -m giveway.serve.rpc.client", description="Predict or plan for a Give Way server."
     )
     parser.add_argument("--address", default="127.0.0.1:50051")
     parser.add_argument("--predictor", default="constant_velocity", help="registered name or package.module:Class")
     parser.add_argument("--checkpoint", type=Path, help="for predictors that were trained")
+    parser.add_argument("--planner", help="drive the ego instead: registered name, NAME:FILE or package.module:Class")
     parser.add_argument("--token-env", help="environment variable that holds the token")
     parser.add_argument("--root-certificate", type=Path, help="PEM file; encrypts")
     parser.add_argument("--unary", action="store_true", help="two calls per prediction, although a stream is faster")
@@ -161,7 +164,12 @@ def main(argv: list[str] | None = None) -> None:
             root_certificate=options.root_certificate.read_bytes() if options.root_certificate else None,
             stream=not options.unary,
         )
-        report = predict_for(connection, make_predictor(options.predictor, options.checkpoint))
+        if options.planner:
+            driven = plan_for(connection, make_planner(options.planner))
+            said = f"{driven.planned} plans in {len(driven.episodes)} cases, {len(driven.failed)} failed"
+        else:
+            report = predict_for(connection, make_predictor(options.predictor, options.checkpoint))
+            said = f"{report.predicted} predictions in {len(report.cases)} cases, {len(report.refused)} refused"
         connection.close()
     except grpc.RpcError as error:
         code, detail = getattr(error, "code", None), getattr(error, "details", None)
@@ -170,7 +178,7 @@ def main(argv: list[str] | None = None) -> None:
     except (GivewayError, OSError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         sys.exit(2)
-    sys.stdout.write(f"{report.predicted} predictions in {len(report.cases)} cases, {len(report.refused)} refused\n")
+    sys.stdout.write(f"{said}\n")
 
 
 if __name__ == "__main__":

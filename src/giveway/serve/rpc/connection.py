@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,12 @@ except ImportError as error:
 CALL_TIMEOUT_S = 30.0
 """How long a client waits for an answer."""
 
+OPTIONS = [("grpc.max_receive_message_length", 64 << 20)]
+"""Episodes of planners hold routes and a map."""
+
+SESSION = "giveway-session"
+"""Metadata with which a server tells a client apart from others of its name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
@@ -56,7 +62,8 @@ class Connection:
         address: host:port.
         token: shown to the server, if given.
         root_certificate: PEM of the authority that signed the server's certificate; None is without encryption.
-        name: how the server tells this client apart; random if None.
+        name: of this client, for reports; random if None.
+        session: :attr:`session` of an earlier connection, to go on as the same client; None is a new one.
         stream: use one stream where the server offers it; False makes two calls per prediction.
     """
 
@@ -67,20 +74,28 @@ class Connection:
         token: str | None = None,
         root_certificate: bytes | None = None,
         name: str | None = None,
+        session: str | None = None,
         stream: bool = True,
     ) -> None:
         if root_certificate is None:
-            self._channel = grpc.insecure_channel(address)
+            self._channel = grpc.insecure_channel(address, OPTIONS)
         else:
-            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificate))
+            self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificate), OPTIONS)
         self._metadata = [("giveway-protocol", PROTOCOL), ("giveway-client", name or uuid.uuid4().hex)]
         if token is not None:
             self._metadata.append(("authorization", f"Bearer {token}"))
+        if session is not None:
+            self._metadata.append((SESSION, session))
         self._fetch = self._call(FETCH, FetchEnvRequest, FetchEnvResponse)
         self._push = self._call(PUSH, PushMyTrajectoryRequest, PushMyTrajectoryResponse)
         self.streams = stream
         """Whether turns go over a stream; False from the moment on at which a server turns out not to offer it."""
         self._stream: _Stream | None = None
+
+    @property
+    def session(self) -> str | None:
+        """The secret by which the server recognizes this client; None before it has sent one."""
+        return dict(self._metadata).get(SESSION)
 
     def _call(self, path: str, asked: Any, answered: Any) -> Callable[..., Any]:
         return self._channel.unary_unary(
@@ -110,7 +125,7 @@ class Connection:
 
     def _turn_on_stream(self, message: Any) -> Turn:
         if self._stream is None:
-            self._stream = _Stream(self._channel, self._metadata)
+            self._stream = _Stream(self.stream_of(PREDICT, PredictRequest, PredictResponse), self._remember)
         try:
             return self._stream.turn(message)
         except BaseException:
@@ -125,9 +140,23 @@ class Connection:
     def fetch(self) -> tuple[Any, Mapping[str, str]]:
         """The call FetchEnv: the answer and the server's metadata."""
         response, call = self._fetch.with_call(  # pyright: ignore[reportFunctionMemberAccess]
-            FetchEnvRequest(), metadata=self._metadata, timeout=CALL_TIMEOUT_S, wait_for_ready=True
+            FetchEnvRequest(), metadata=tuple(self._metadata), timeout=CALL_TIMEOUT_S, wait_for_ready=True
         )
-        return response, {str(key): str(value) for key, value in call.trailing_metadata()}
+        told = {str(key): str(value) for key, value in call.trailing_metadata()}
+        self._remember(told)
+        return response, told
+
+    def _remember(self, told: Mapping[str, str]) -> None:
+        """Keep the secret that the server has sent, for all calls to come."""
+        if SESSION in told and (SESSION, told[SESSION]) not in self._metadata:
+            self._metadata[:] = [pair for pair in self._metadata if pair[0] != SESSION] + [(SESSION, told[SESSION])]
+
+    def stream_of(self, path: str, asked: Any, answered: Any) -> Callable[[Iterator[Any]], Any]:
+        """A call that streams both ways, with the metadata of this client; iterating it gives the answers."""
+        call = self._channel.stream_stream(
+            path, request_serializer=asked.SerializeToString, response_deserializer=answered.FromString
+        )
+        return lambda messages: call(messages, metadata=self._metadata, wait_for_ready=True)
 
     def push(self, message: Any) -> Any:
         """The call PushMyTrajectory: the answer to a prediction."""
@@ -152,17 +181,14 @@ class _Stream:
     """An open stream: one message out, one message in.
 
     Args:
-        channel: to the server.
-        metadata: of the client.
+        call: opens it.
+        remember: told what the server says when it is open.
     """
 
-    def __init__(self, channel: Any, metadata: list[tuple[str, str]]) -> None:
+    def __init__(self, call: Callable[[Iterator[Any]], Any], remember: Callable[[Mapping[str, str]], None]) -> None:
         self._out: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._call = channel.stream_stream(
-            PREDICT,
-            request_serializer=PredictRequest.SerializeToString,
-            response_deserializer=PredictResponse.FromString,
-        )(iter(self._out.get, None), metadata=metadata, wait_for_ready=True)
+        self._call = call(iter(self._out.get, None))
+        self._remember = remember
         self._told: dict[str, str] | None = None
         self._asked_at: float | None = None
         self._gave_up = False
@@ -187,9 +213,10 @@ class _Stream:
             raise ProtocolError(what, hint="is it running, and is this its address?") from error
         self._asked_at = None
         if answer is None:
-            raise ProtocolError("the server ended the stream", hint="open another one under the same name")
+            raise ProtocolError("the server ended the stream", hint="the next turn opens another one")
         if self._told is None:
             self._told = {str(key): str(value) for key, value in self._call.initial_metadata()}
+            self._remember(self._told)
         about = self._told
         if answer.case_id:
             about = {

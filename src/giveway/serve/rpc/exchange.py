@@ -23,7 +23,7 @@ from giveway.core.arrays import FloatArray
 from giveway.core.errors import ProtocolError
 from giveway.core.logs import one_line
 from giveway.serve.rpc.messages import FetchEnvResponse, PushMyTrajectoryResponse
-from giveway.serve.rpc.wire import BUSY, OK, OVER, PROTOCOL, REFUSED, Request, idle_response, prediction_of
+from giveway.serve.rpc.wire import BUSY, OK, OVER, REFUSED, Request, idle_response, prediction_of
 
 MAX_REFUSALS = 3
 """Refused pushes for one car before constant velocity is taken instead."""
@@ -238,13 +238,8 @@ class Exchange:
             self.tally.add("unreadable", sentence)
         return sentence
 
-    def refuse_version(self, spoken: str) -> str:
-        """Count a client that speaks no or another version of the protocol; returns what to tell it."""
-        found = f"this client says {spoken[:20]!r}" if spoken else "this client says none"
-        sentence = (
-            f"the server is strict and needs the metadata 'giveway-protocol: {PROTOCOL}', {found}; "
-            "for clients of the 2020 challenge start it with --compat"
-        )
+    def refuse_version(self, sentence: str) -> str:
+        """Count a client that speaks no or another version of the protocol; returns the sentence."""
         with self._changed:
             self.tally.add("other_protocol", sentence)
         return sentence

@@ -21,6 +21,8 @@ SERVICE = "service.SimulatorServer"
 FETCH = f"/{SERVICE}/FetchEnv"
 PUSH = f"/{SERVICE}/PushMyTrajectory"
 PREDICT = f"/{SERVICE}/Predict"
+PLANNER_SERVICE = "service.PlannerServer"
+PLAN = f"/{PLANNER_SERVICE}/Plan"
 
 PROTO_NAME = "simulator.proto"
 
@@ -41,13 +43,32 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "PredictResponse": (
         *("PushMyTrajectoryResponse pushed", "FetchEnvResponse env", "string case_id", "string car_id", "uint64 tick"),
     ),
+    "Array": ("repeated uint64 shape", "repeated double values"),
+    "Episode": (
+        *("string id", "uint64 seed", "Array route", "double route_step_m", "string map_json", "Array size_m"),
+        *("Array limits", "double dt_s", "double goal_m", "repeated uint64 route_numbers", "repeated Array routes"),
+    ),
+    "Situation": (
+        *("string episode", "uint64 tick", "double time_s", "uint64 own", "repeated string ids", "double s_m"),
+        *("double speed_mps", "double accel_mps2", "double desired_speed_mps", "Array size_m", "Array previous_s_m"),
+        *("Array states", "Array present", "Array sizes", "Array has_priority", "Array history"),
+        *("Array history_present", "Array lane", "uint64 route", "Array path", "double path_step_m"),
+        *("Array mode_states", "Array mode_facts"),
+    ),
+    "Plan": ("Array s_m", "double speed_mps", "Array offset_m", "repeated uint64 route"),
+    "Control": ("double accel_mps2", "double steer_rate_radps"),
+    "PlanRequest": ("uint64 number", "Plan plan", "Array trajectory", "Control control", "string fault", "string msg"),
+    "PlanResponse": ("int32 resp_code", "string msg", "uint64 number", "Episode begins", "Situation situation"),
 }
 """Message to fields, numbered from 1 in this order."""
 
-_CALLS = {
-    "FetchEnv": ("FetchEnvRequest", "FetchEnvResponse"),
-    "PushMyTrajectory": ("PushMyTrajectoryRequest", "PushMyTrajectoryResponse"),
-    "Predict": ("stream PredictRequest", "stream PredictResponse"),
+_SERVICES = {
+    "SimulatorServer": {
+        "FetchEnv": ("FetchEnvRequest", "FetchEnvResponse"),
+        "PushMyTrajectory": ("PushMyTrajectoryRequest", "PushMyTrajectoryResponse"),
+        "Predict": ("stream PredictRequest", "stream PredictResponse"),
+    },
+    "PlannerServer": {"Plan": ("stream PlanRequest", "stream PlanResponse")},
 }
 
 
@@ -66,8 +87,10 @@ def file_description() -> descriptor_pb2.FileDescriptorProto:
             entry.type = scalars.get(kind, field_type.TYPE_MESSAGE)
             if kind not in scalars:
                 entry.type_name = f".service.{kind}"
-    service = description.service.add(name="SimulatorServer")
-    for name, (asked, answered) in _CALLS.items():
+    calls = [(service, *call) for service, methods in _SERVICES.items() for call in methods.items()]
+    services = {name: description.service.add(name=name) for name in _SERVICES}
+    for service_name, name, (asked, answered) in calls:
+        service = services[service_name]
         *from_client, asked = asked.split()
         *from_server, answered = answered.split()
         call = service.method.add(name=name, input_type=f".service.{asked}", output_type=f".service.{answered}")
@@ -100,3 +123,8 @@ PushMyTrajectoryRequest = _message("PushMyTrajectoryRequest")
 PushMyTrajectoryResponse = _message("PushMyTrajectoryResponse")
 PredictRequest = _message("PredictRequest")
 PredictResponse = _message("PredictResponse")
+Array = _message("Array")
+EpisodeMessage = _message("Episode")
+SituationMessage = _message("Situation")
+PlanRequest = _message("PlanRequest")
+PlanResponse = _message("PlanResponse")

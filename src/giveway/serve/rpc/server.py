@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import secrets
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,18 +14,23 @@ from typing import Any
 
 from giveway.core.errors import MissingDependencyError, UsageError
 from giveway.core.logs import one_line
+from giveway.serve.rpc.connection import SESSION
 from giveway.serve.rpc.exchange import Exchange
 from giveway.serve.rpc.messages import (
+    PLANNER_SERVICE,
     SERVICE,
     FetchEnvRequest,
     FetchEnvResponse,
+    PlanRequest,
+    PlanResponse,
     PredictRequest,
     PredictResponse,
     PushMyTrajectoryRequest,
     PushMyTrajectoryResponse,
 )
+from giveway.serve.rpc.plan_exchange import PlanExchange
 from giveway.serve.rpc.streams import OpenStream, OpenStreams
-from giveway.serve.rpc.wire import PROTOCOL, REFUSED
+from giveway.serve.rpc.wire import OVER, PROTOCOL, REFUSED
 
 try:
     import grpc
@@ -83,9 +91,10 @@ class PredictionServer:
         UsageError: the address cannot be used, or the certificate cannot be read.
     """
 
-    def __init__(self, exchange: Exchange, options: ServerOptions, *, seed: int = 0) -> None:
-        self._exchange = exchange
+    def __init__(self, exchange: Exchange | PlanExchange, options: ServerOptions, *, seed: int = 0) -> None:
+        self._exchange: Any = exchange
         self._token = options.token
+        self._secrets = _Secrets()
         self._seed = seed
         self._streams = OpenStreams()
         self._server = grpc.server(
@@ -97,7 +106,18 @@ class PredictionServer:
             ],
             maximum_concurrent_rpcs=64,
         )
-        calls = {
+        service, calls = self._calls()
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, calls),))
+        self.port = self._bind(options)
+
+    def _calls(self) -> tuple[str, dict[str, Any]]:
+        """Name of the service that fits the exchange, and its calls."""
+        if isinstance(self._exchange, PlanExchange):
+            plan = grpc.stream_stream_rpc_method_handler(
+                self._plan, request_deserializer=_reader(PlanRequest), response_serializer=_bytes_of
+            )
+            return PLANNER_SERVICE, {"Plan": plan}
+        calls: dict[str, Any] = {
             "FetchEnv": grpc.unary_unary_rpc_method_handler(
                 self._fetch, request_deserializer=_reader(FetchEnvRequest), response_serializer=_bytes_of
             ),
@@ -105,12 +125,11 @@ class PredictionServer:
                 self._push, request_deserializer=_reader(PushMyTrajectoryRequest), response_serializer=_bytes_of
             ),
         }
-        if not exchange.compat:
+        if not self._exchange.compat:
             calls["Predict"] = grpc.stream_stream_rpc_method_handler(
                 self._predict, request_deserializer=_reader(PredictRequest), response_serializer=_bytes_of
             )
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, calls),))
-        self.port = self._bind(options)
+        return SERVICE, calls
 
     def _bind(self, options: ServerOptions) -> int:
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -143,7 +162,7 @@ class PredictionServer:
             sentence = exchange.refuse_unreadable(OTHER_PROTOCOL if message is UNREADABLE else _UNKNOWN_FIELDS)
             return FetchEnvResponse(resp_code=REFUSED, msg=sentence)
         response, request = exchange.fetch(client, context.is_active)
-        metadata = self._metadata()
+        metadata = self._metadata(client)
         if request is not None:
             metadata += [("giveway-case", request.case), ("giveway-tick", str(request.tick))]
             if request.car.isascii() and request.car.isprintable():
@@ -166,18 +185,47 @@ class PredictionServer:
     def _predict(self, messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         """One session on one stream: every message is a push, if it holds one, and a fetch."""
         client = self._client(context)
-        stream = OpenStream(client=client, end=context.cancel)
-        if not context.add_callback(lambda: self._streams.remove(stream)):
+        stream = self._opened(client, context, lambda: None)
+        if stream is None:
             return
-        ended = self._streams.add(stream, keep=self._exchange.holder)
-        self._exchange.count_stream(client, instead_of=ended.client if ended else "")
-        context.send_initial_metadata(tuple(self._metadata()))
         for message in messages:
             stream.hear()
             answer = self._turn(client, message, context)
             yield answer
             if not answer.HasField("env"):
                 return
+
+    def _plan(self, messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+        """One session of a planner: every message is an answer, if it holds one, and asks for the next situation."""
+        client, own = self._client(context), object()
+        stream = self._opened(client, context, lambda: self._exchange.lost(own))
+        if stream is None:
+            return
+        for message in messages:
+            stream.hear()
+            if message is UNREADABLE:
+                sentence = self._exchange.refuse_unreadable(OTHER_PROTOCOL)
+                yield PlanResponse(resp_code=REFUSED, msg=sentence)
+                continue
+            answer = self._exchange.turn(own, client, message, context.is_active)
+            yield answer
+            if answer.resp_code == OVER:
+                return
+
+    def _opened(self, client: str, context: grpc.ServicerContext, at_end: Callable[[], object]) -> OpenStream | None:
+        """A stream that was opened, counted and told what clients are told; None if it is over already."""
+        stream = OpenStream(client=client, end=context.cancel)
+
+        def ended() -> None:
+            self._streams.remove(stream)
+            at_end()
+
+        if not context.add_callback(ended):
+            return None
+        other = self._streams.add(stream, keep=self._exchange.holder)
+        self._exchange.count_stream(client, instead_of=other.client if other else "")
+        context.send_initial_metadata(tuple(self._metadata(client)))
+        return stream
 
     def _turn(self, client: str, message: Any, context: grpc.ServicerContext) -> Any:
         """The answer to one message of a stream."""
@@ -198,10 +246,11 @@ class PredictionServer:
             answer.case_id, answer.car_id, answer.tick = request.case, request.car, request.tick
         return answer
 
-    def _metadata(self) -> list[tuple[str, str]]:
+    def _metadata(self, client: str) -> list[tuple[str, str]]:
         """What clients are told once, or with every fetch."""
         exchange = self._exchange
         return [
+            (SESSION, self._secrets.of(client)),
             ("giveway-protocol", PROTOCOL),
             ("giveway-mode", "compat" if exchange.compat else "strict"),
             ("giveway-deadline-ms", str(round(1000 * (exchange.deadline_s or 0)))),
@@ -219,10 +268,46 @@ class PredictionServer:
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "metadata 'authorization: Bearer TOKEN' is needed")
         spoken = metadata.get("giveway-protocol", "")
         if not self._exchange.compat and spoken != PROTOCOL:
-            sentence = self._exchange.refuse_version(str(spoken))
+            sentence = self._exchange.refuse_version(_other_version(str(spoken)))
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, sentence)
+        known = self._secrets.client(str(metadata.get(SESSION, "")))
+        if known:
+            return known
         name = metadata.get("giveway-client", "")
-        return one_line(name[:64]) if isinstance(name, str) and name else context.peer()
+        return f"{one_line(name[:64])} at {context.peer()}" if isinstance(name, str) and name else context.peer()
+
+
+def _other_version(spoken: str) -> str:
+    found = f"this client says {spoken[:20]!r}" if spoken else "this client says none"
+    return (
+        f"the server is strict and needs the metadata 'giveway-protocol: {PROTOCOL}', {found}; "
+        "for clients of the 2020 challenge start it with --compat"
+    )
+
+
+class _Secrets:
+    """What clients show to be recognized on another connection: a random text each, the last ones of which count."""
+
+    LIMIT = 64
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of_client: OrderedDict[str, str] = OrderedDict()
+
+    def of(self, client: str) -> str:
+        """The secret of a client."""
+        with self._lock:
+            secret = self._of_client.setdefault(client, secrets.token_urlsafe(24))
+            self._of_client.move_to_end(client)
+            while len(self._of_client) > self.LIMIT:
+                self._of_client.popitem(last=False)
+            return secret
+
+    def client(self, secret: str) -> str:
+        """The client whose secret this is; empty if it is nobody's."""
+        with self._lock:
+            shown = secret.encode()
+            return next((c for c, own in self._of_client.items() if hmac.compare_digest(own.encode(), shown)), "")
 
 
 UNREADABLE = object()

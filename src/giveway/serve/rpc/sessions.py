@@ -23,9 +23,12 @@ from giveway.drive.scenes import SceneSource
 from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
 from giveway.experiments import Progress, RunSummary, Store, collect
 from giveway.metrics.challenge import DEFAULT, ChallengeRules
+from giveway.planning.builtin import DefaultPlanner
 from giveway.planning.protocol import Planner
 from giveway.serve.rpc.exchange import Exchange, Tally
+from giveway.serve.rpc.plan_exchange import PlanExchange
 from giveway.serve.rpc.remote import RemotePredictor
+from giveway.serve.rpc.remote_planner import RemotePlanner
 from giveway.serve.rpc.server import PredictionServer, ServerOptions
 
 GOODBYE_S = 5.0
@@ -46,15 +49,19 @@ class SessionOptions:
         seed: root of all random streams.
         rules: variant of the challenge metric.
         takeover_s: see :class:`~giveway.serve.rpc.exchange.Exchange`.
+        predictor: if given, the client is the planner, and this one predicts in process.
+        warm_up_s: added to the deadline of the first answer of a planner on a stream.
     """
 
-    planner: Planner
+    planner: Planner | None = None
     compat: bool = False
     deadline_s: float | None = STRICT_DEADLINE_S
     name: str = "grpc"
     seed: int = 0
     rules: ChallengeRules = DEFAULT
     takeover_s: float = 2.0
+    predictor: NamedPredictor | None = None
+    warm_up_s: float = 20.0
 
     @property
     def variant(self) -> str:
@@ -94,7 +101,10 @@ class SessionServer:
         self._cases = cases
         self._source = source
         self._session = session
-        self._exchange = Exchange(compat=session.compat, deadline_s=session.deadline_s, takeover_s=session.takeover_s)
+        waits: dict[str, Any] = {"deadline_s": session.deadline_s, "takeover_s": session.takeover_s}
+        self._plans = None if session.predictor is None else PlanExchange(warm_up_s=session.warm_up_s, **waits)
+        self._predictions = Exchange(compat=session.compat, **waits)
+        self._exchange = self._plans or self._predictions
         self._server = PredictionServer(self._exchange, server, seed=session.seed)
         self.port = self._server.port
         self.stopped: dict[str, Any] | None = None
@@ -119,14 +129,11 @@ class SessionServer:
 
     def _drive(self, out: Path, progress: Progress | None) -> Session:
         options = self._session
-        predictor = RemotePredictor(self._exchange, self._cases, name=options.name)
-        named = NamedPredictor(model=predictor, variant=options.variant)
+        named, planner = self._drivers()
         plan = PlannedDrives(
-            spec=DriveSpec(
-                predictors=(predictor,), planner=options.planner, metric=options.rules.name, seed=options.seed
-            ),
+            spec=DriveSpec(predictors=(named.model,), planner=planner, metric=options.rules.name, seed=options.seed),
             predictors=(named,),
-            planner=options.planner,
+            planner=planner,
             cases=self._cases,
             source=self._source,
             one_by_one=True,
@@ -135,7 +142,7 @@ class SessionServer:
             run = _in_thread(lambda: drive_all(plan, out, progress=progress), self._exchange.close)
         except KeyboardInterrupt:
             done = collect(Store(out))
-            ours = (pl.col("predictor") == options.name) & (pl.col("variant") == options.variant)
+            ours = (pl.col("predictor") == named.model.info.name) & (pl.col("variant") == named.variant)
             finished = done.filter(ours & (pl.col("seed") == options.seed))["key"].n_unique() if done.height else 0
             self.stopped = {"cases": len(self._cases), "finished": finished, "wire": self._wire(out, goodbye=False)}
             raise
@@ -143,9 +150,17 @@ class SessionServer:
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
         document = document_of(Store(out))
         document["wire"] = self._wire(out, goodbye=goodbye)
-        own = asdict(identity_of(named, options.planner, options.seed))
+        own = asdict(identity_of(named, planner, options.seed))
         row = next(row for row in document["predictors"] if row["run"] == own)
         return Session(run=run, document=document, row=row)
+
+    def _drivers(self) -> tuple[NamedPredictor, Planner]:
+        """Predictor and planner of a session, one of which is at the other end of the wire."""
+        options = self._session
+        if self._plans is not None and options.predictor is not None:
+            return options.predictor, RemotePlanner(self._plans, name=options.name, version=options.variant)
+        predictor = RemotePredictor(self._predictions, self._cases, name=options.name)
+        return NamedPredictor(model=predictor, variant=options.variant), options.planner or DefaultPlanner()
 
     def _wire(self, out: Path, *, goodbye: bool) -> dict[str, Any]:
         """What happened on the wire, also written beside the results."""

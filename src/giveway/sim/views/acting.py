@@ -9,6 +9,7 @@ import numpy as np
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.case import TICK_S
 from giveway.core.kernels import njit
+from giveway.core.log import DriveLog
 from giveway.planning.limits import EGO_BOUNDS
 from giveway.planning.profiles import NUM_CANDIDATES, PLAN_STEPS, ProfileParameters, continued_plan, speed_profiles
 from giveway.planning.protocol import Plan, Situation
@@ -53,13 +54,16 @@ def reward(
     jerk_mps3: FloatArray,
     slower_mps: FloatArray,
     fault_begins: BoolArray,
+    courtesy: FloatArray | float = 0.0,
 ) -> FloatArray:
     """Reward of a tick; numbers or arrays.
 
-        r = 10 [clip(s'/S, 0, 1) - clip(s/S, 0, 1)] - 0.01 j^2 dt - 0.1 max(v_d - v, 0) dt - 20 [fault begins]
+        r = 10 [clip(s'/S, 0, 1) - clip(s/S, 0, 1)] - c(j, v) - sum_k c(j_k, v_k) - 20 [fault begins]
+        c(j, v) = (0.01 j^2 + 0.1 max(v_d - v, 0)) dt
 
-    Summed over an episode the first term is the progress that the challenge's score rewards. A case in which the human
-    made no progress (S <= 0) has no first term.
+    with k over the cars that have the right of way over the ego. Summed over an episode the first term is the progress
+    that the challenge's score rewards. A case in which the human made no progress (S <= 0) has no first term. Without
+    the sum over k, traffic that gives way makes it pay to force one's way; docs/drive/learners.md has the numbers.
 
     Args:
         before_m: s, progress along the route before the tick.
@@ -68,12 +72,51 @@ def reward(
         jerk_mps3: j, change of the acceleration over the tick.
         slower_mps: v_d - v, by how much the ego is slower than desired after the tick.
         fault_begins: a contact began in this tick by the ego's fault.
+        courtesy: sum over k.
     """
     whole = np.maximum(expected_m, 1e-9)
     gained = np.clip(after_m / whole, 0.0, 1.0) - np.clip(before_m / whole, 0.0, 1.0)
     gained = np.where(np.asarray(expected_m) > 0.0, gained, 0.0)
     costs = W_JERK * np.square(jerk_mps3) * TICK_S + W_SLOW * np.maximum(slower_mps, 0.0) * TICK_S
-    return W_PROGRESS * gained - costs - W_FAULT * np.asarray(fault_begins)
+    return W_PROGRESS * gained - costs - courtesy - W_FAULT * np.asarray(fault_begins)
+
+
+def reward_of_log(log: DriveLog) -> dict[str, float]:
+    """What :func:`reward` pays for a drive: ``progress``, ``jerk``, ``slow``, ``courtesy``, ``fault``; sum ``reward``.
+
+    As in the environment the ego begins with acceleration 0. Of an ego that leaves early the log ends a tick before the
+    environment does; otherwise the sum is that of the environment.
+    """
+    desired, ids = log.case.desired_speed_mps, [str(name) for name in log.tracks.ids]
+    there = np.flatnonzero(log.tracks.observed[log.ego])
+    s = log.ego_s[there] / max(log.expected_progress_m, 1e-9)
+    gained = np.clip(s[-1], 0.0, 1.0) - np.clip(s[0], 0.0, 1.0) if log.expected_progress_m > 0.0 else 0.0
+    until = there[-1] + 1
+    costs = [_ride_costs(log, row, until, desired) for row in (log.ego, *map(ids.index, _present(log, ids)))]
+    faults = sum(hit.first_at_fault for hit in log.collisions if hit.first == ids[log.ego])
+    parts = {
+        "progress": W_PROGRESS * gained,
+        "jerk": -costs[0][0],
+        "slow": -costs[0][1],
+        "courtesy": -sum(jerk + slow for jerk, slow in costs[1:]),
+        "fault": -W_FAULT * faults,
+    }
+    return {name: float(value) for name, value in (parts | {"reward": sum(parts.values())}).items()}
+
+
+def _present(log: DriveLog, ids: list[str]) -> list[str]:
+    return [name for name in log.case.right_of_way if name in ids]
+
+
+def _ride_costs(log: DriveLog, row: int, until: int, desired: float) -> tuple[float, float]:
+    """Costs of jerk and of slowness of one car up to a tick; a car that appears begins with acceleration 0."""
+    seen = log.tracks.observed[row, :until]
+    speed = np.hypot(*log.tracks.velocity[row, :until].T)
+    steps = seen[1:] & seen[:-1]
+    accel = np.where(steps, np.diff(speed) / TICK_S, 0.0)
+    jerk = np.where(steps, np.diff(accel, prepend=0.0) / TICK_S, 0.0)
+    slower = np.where(steps, np.maximum(desired - speed[1:], 0.0), 0.0)
+    return W_JERK * float(np.square(jerk).sum()) * TICK_S, W_SLOW * float(slower.sum()) * TICK_S
 
 
 @njit(cache=True, nogil=True)

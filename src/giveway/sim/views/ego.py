@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from giveway.core.errors import UnknownNameError, UsageError
+from giveway.planning.features import BOUND, NUM_FEATURES
 from giveway.planning.profiles import NUM_CANDIDATES, PLAN_STEPS, ProfileParameters
 from giveway.planning.protocol import Plan
 from giveway.sim.views.acting import (
@@ -25,14 +26,22 @@ from giveway.sim.views.acting import (
     plan_of_profile,
 )
 from giveway.sim.views.ego_batch import EgoBatch, EgoCases, drawn_case
-from giveway.sim.views.observing import PART_BOUNDS, PART_ROWS
+from giveway.sim.views.observing import PART_BOUNDS, PART_ROWS, ObservationKind
 
 ACTIONS: tuple[ActionKind, ...] = ("accel", "plan", "profile")
 META = {"planner": "actions", "predictor": ""}
 
 
-def observation_space() -> Dict:
-    """Parts ``ego``, ``path``, ``others`` and ``areas``; see :mod:`giveway.sim.views.observing`."""
+def observation_space(kind: ObservationKind = "parts") -> Space[Any]:
+    """Parts ``ego``, ``path``, ``others``, ``areas``, or a row of features; see :mod:`giveway.sim.views.observing`.
+
+    Raises:
+        UnknownNameError: another kind.
+    """
+    if kind == "features":
+        return Box(-BOUND, BOUND, (NUM_FEATURES,), np.float32)
+    if kind != "parts":
+        raise UnknownNameError("kind of observation", kind, ("parts", "features"))
     spaces: dict[str, Space[Any]] = {}
     for name, (low, high) in PART_BOUNDS.items():
         rows = (PART_ROWS[name], 1) if PART_ROWS[name] else (1,)
@@ -67,7 +76,7 @@ def plan_of(kind: ActionKind, action: Any, own: OwnMotion, *, bounded: bool = Fa
     return plan_of_profile(int(values[0]), own, ProfileParameters())
 
 
-class EgoEnv(gymnasium.Env[dict[str, Any], Any]):
+class EgoEnv(gymnasium.Env[Any, Any]):
     """One ego that acts; the other cars are driven as its case says.
 
     Args:
@@ -75,23 +84,30 @@ class EgoEnv(gymnasium.Env[dict[str, Any], Any]):
         action: ``accel``, ``plan`` or ``profile``.
         bounded: an acceleration changes by 16 m/s^3 at most.
         end_at_contact: a contact of the ego ends the episode.
+        observation: ``parts``, or ``features`` for what learned planners see, which a planner in a drive is told too.
+        score: whether an episode ends with ``info["score"]``, which takes as long as twenty ticks.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
     def __init__(
-        self, cases: EgoCases, *, action: ActionKind = "accel", bounded: bool = False, end_at_contact: bool = False
+        self,
+        cases: EgoCases,
+        *,
+        action: ActionKind = "accel",
+        bounded: bool = False,
+        end_at_contact: bool = False,
+        observation: ObservationKind = "parts",
+        score: bool = True,
     ) -> None:
         self.action_space = action_space(action)
-        self.observation_space = observation_space()
-        self._batch = EgoBatch(cases, 1, end_at_contact=end_at_contact)
+        self.observation_space = observation_space(observation)
+        self._batch = EgoBatch(cases, 1, end_at_contact=end_at_contact, observation=observation, score=score)
         self._kind: ActionKind = action
         self._bounded = bounded
         self._seed, self._episode = 0, 0
 
-    def reset(
-        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode of the case ``options["case"]``, or of one drawn from the seed and the number of the
         episode.
         """
@@ -102,7 +118,7 @@ class EgoEnv(gymnasium.Env[dict[str, Any], Any]):
         self._episode += 1
         return self._seen(), _facts(self._batch, 0)
 
-    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Drive for 0.1 s."""
         _decide(self._batch, self._kind, np.asarray(action)[None], bounded=self._bounded)
         after = self._batch.step()
@@ -113,11 +129,12 @@ class EgoEnv(gymnasium.Env[dict[str, Any], Any]):
         """The :class:`giveway.DriveLog` of the episode so far."""
         return self._batch.log(0, META)
 
-    def _seen(self) -> dict[str, Any]:
-        return {name: part[0].copy() for name, part in self._batch.observation.items()}
+    def _seen(self) -> Any:
+        seen = {name: part[0].copy() for name, part in self._batch.observation.items()}
+        return seen.get("features", seen)
 
 
-class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
+class EgoVectorEnv(VectorEnv[Any, Any, Any]):
     """Many egos in one batch of the simulator; an episode that is over begins again with the next step.
 
     Args:
@@ -126,6 +143,8 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         action: ``accel``, ``plan`` or ``profile``.
         bounded: an acceleration changes by 16 m/s^3 at most.
         end_at_contact: a contact of the ego ends the episode.
+        observation: ``parts``, or ``features`` for what learned planners see, which a planner in a drive is told too.
+        score: whether an episode ends with ``info["score"]``, which takes as long as twenty ticks.
     """
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -138,12 +157,14 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         action: ActionKind = "accel",
         bounded: bool = False,
         end_at_contact: bool = False,
+        observation: ObservationKind = "parts",
+        score: bool = True,
     ) -> None:
         self.num_envs = num_envs
-        self.single_action_space, self.single_observation_space = action_space(action), observation_space()
+        self.single_action_space, self.single_observation_space = action_space(action), observation_space(observation)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self._batch = EgoBatch(cases, num_envs, end_at_contact=end_at_contact)
+        self._batch = EgoBatch(cases, num_envs, end_at_contact=end_at_contact, observation=observation, score=score)
         self._kind: ActionKind = action
         self._bounded = bounded
         self._seeds, self._episodes = list(range(num_envs)), [0] * num_envs
@@ -151,7 +172,7 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every world; world i has the seed ``seed + i``, or the i-th of a list."""
         if seed is not None:
             given = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
@@ -161,19 +182,23 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         self._begin(range(self.num_envs), options)
         return self._seen(), self._facts()
 
-    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Drive for 0.1 s; worlds whose episode was over begin the next one instead, with reward 0."""
         fresh = np.flatnonzero(self._begins_next).tolist()
         _decide(self._batch, self._kind, np.asarray(actions), bounded=self._bounded)
         after = self._batch.step()
         self._begins_next = after.terminated | after.truncated
         infos: dict[str, Any] = {}
-        for w in np.flatnonzero(self._begins_next).tolist():
+        for w in np.flatnonzero(self._begins_next).tolist() if self._batch.scores else ():
             infos = self._add_info(infos, self._batch.end(w), w)
         if fresh:
             self._begin(fresh, None)
         infos |= self._facts()
         return self._seen(), after.rewards, after.terminated, after.truncated, infos
+
+    def critic_state(self) -> Any:
+        """(W, 3) for a critic that may see more than the actor; see :meth:`EgoBatch.critic_state`."""
+        return self._batch.critic_state()
 
     def log(self, env: int) -> Any:
         """The :class:`giveway.DriveLog` of the episode of a world so far."""
@@ -190,8 +215,9 @@ class EgoVectorEnv(VectorEnv[dict[str, Any], Any, Any]):
         for w in worlds:
             self._episodes[w] += 1
 
-    def _seen(self) -> dict[str, Any]:
-        return {name: part.copy() for name, part in self._batch.observation.items()}
+    def _seen(self) -> Any:
+        seen = {name: part.copy() for name, part in self._batch.observation.items()}
+        return seen.get("features", seen)
 
 
 def _chosen(cases: EgoCases, options: Mapping[str, Any] | None, seed: int, episode: int) -> int:

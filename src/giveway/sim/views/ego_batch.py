@@ -39,13 +39,22 @@ from giveway.sim.state import (
     Status,
 )
 from giveway.sim.views import acting
-from giveway.sim.views.acting import OwnMotion, plan_along, reward
-from giveway.sim.views.observing import clip_observation, empty_observation, observe_worlds
+from giveway.sim.views.acting import W_JERK, W_SLOW, OwnMotion, plan_along, reward
+from giveway.sim.views.observing import (
+    ObservationKind,
+    clip_observation,
+    empty_observation,
+    observe_features,
+    observe_worlds,
+)
 
 ALONG = int(Decision.ALONG)
 PRIORITY = {"own": 1.0, "other": -1.0, "none": 0.0}
 SCORE = "challenge"
 """Metric of a finished episode."""
+
+CRITIC_SIZE = 3
+"""Columns of :meth:`EgoBatch.critic_state`."""
 
 
 class Stepped(NamedTuple):
@@ -137,15 +146,27 @@ class EgoBatch:
         given: cases to choose from.
         num_worlds: W.
         end_at_contact: a contact of the ego ends the episode.
+        observation: what the egos see.
+        score: whether :meth:`end` computes the score, which takes as long as twenty ticks.
         seed: root of the random streams of drivers.
     """
 
-    def __init__(self, given: EgoCases, num_worlds: int, *, end_at_contact: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self,
+        given: EgoCases,
+        num_worlds: int,
+        *,
+        end_at_contact: bool = False,
+        observation: ObservationKind = "parts",
+        score: bool = True,
+        seed: int = 0,
+    ) -> None:
         self.given = given
         self.end_at_contact = end_at_contact
+        self.scores = score
         self.simulation = Simulation([given.cases[0]] * num_worlds, choices=given.cases, seed=seed)
         self.static, self.state = self.simulation.static, self.simulation.state
-        self.observation = empty_observation(num_worlds)
+        self.observation = empty_observation(num_worlds, observation)
         shape = self.static.driver.shape
         self._number = np.zeros(num_worlds, dtype=np.int64)
         self._is_over = np.ones(num_worlds, dtype=np.bool_)
@@ -154,6 +175,8 @@ class EgoBatch:
         self._num_areas = np.zeros(num_worlds, dtype=np.int64)
         self._priority = np.zeros(shape, dtype=np.int64)
         self._expected, self._desired = np.zeros(num_worlds), np.zeros(num_worlds)
+        self._ride = np.zeros((*shape, 2))
+        """(W, A, 2) speed and acceleration of everybody in the tick before; NaN of whoever was not there."""
 
     @property
     def cases(self) -> Sequence[PreparedCase]:
@@ -172,6 +195,8 @@ class EgoBatch:
             self._priority[w] = _priorities(self.static, w, areas)
             self._expected[w], self._desired[w] = prepared.expected_progress_m, prepared.case.desired_speed_mps
         self._touches[worlds] = self._is_over[worlds] = False
+        self._ride[worlds] = np.nan
+        courtesy_costs(self.static, self.state, worlds, self._desired, self._ride)
         self._observe(worlds)
 
     def own_motion(self, w: int) -> OwnMotion:
@@ -216,9 +241,20 @@ class EgoBatch:
         return drive_log(self.simulation, w, PredictionLog(), self.given.roads[self._number[w]], meta)
 
     def end(self, w: int) -> dict[str, Any]:
-        """Score of an episode and number of contacts; neither needs the map."""
+        """Score of an episode and number of contacts, neither needs the map; nothing if no scores are wanted."""
+        if not self.scores:
+            return {}
         log = drive_log(self.simulation, w, PredictionLog(), None, {})
         return {"score": float(METRICS.get(SCORE)(log).value), "contacts": len(log.collisions)}
+
+    def critic_state(self) -> Any:
+        """(W, 3) float32 what rewards depend on and a planner is not told: share of the recorded progress that is made,
+        what is left of it, in units of 30 m, and of the time, in units of 5 s.
+        """
+        made, left = self._progress(), (self.static.num_ticks - self.state.tick) * TICK_S
+        share = np.clip(made / np.maximum(self._expected, 1.0), 0.0, 2.0)
+        room = np.clip((self._expected - made) / 30.0, -2.0, 4.0)
+        return np.stack([share, room, left / 5.0], axis=1).astype(np.float32)
 
     def _progress(self) -> FloatArray:
         """(W,) way of the egos along their routes since their starts [m]."""
@@ -235,7 +271,8 @@ class EgoBatch:
             began[w], at_fault[w] = self._contact(w)
         jerk = (state.car[rows, ego, ACCEL] - accel) / TICK_S
         slower = self._desired - state.car[rows, ego, SPEED]
-        rewards = reward(before, self._progress(), self._expected, jerk, slower, at_fault)
+        courtesy = courtesy_costs(static, state, moving, self._desired, self._ride)
+        rewards = reward(before, self._progress(), self._expected, jerk, slower, at_fault, courtesy)
         ended = moving & ((state.status[rows, ego] == Status.GONE) | (began & self.end_at_contact))
         truncated = moving & ~ended & (state.tick >= static.num_ticks)
         self._observe(moving)
@@ -254,6 +291,9 @@ class EgoBatch:
 
     def _observe(self, worlds: BoolArray) -> None:
         out = self.observation
+        if "features" in out:
+            observe_features(self.static, self.state, worlds, out["features"])
+            return
         observe_worlds(
             self.static,
             self.state,
@@ -297,6 +337,38 @@ def touch(static: Static, state: State, worlds: BoolArray, touches: BoolArray, b
                 fill_box(car[X], car[Y], car[HEADING], size[0], size[1], other)
                 touches[w, j] = boxes_touch(own, other)
                 began[w] |= touches[w, j] and not known
+
+
+@compiled(acting)
+def courtesy_costs(
+    static: Static, state: State, worlds: BoolArray, desired: FloatArray, ride: FloatArray
+) -> FloatArray:
+    """(W,) costs of the last tick for cars with the right of way; see :func:`giveway.sim.views.acting.reward`.
+
+    Args:
+        static: of the batch.
+        state: of the batch.
+        worlds: (W,) that moved; the others cost nothing.
+        desired: (W,) speed below which a car is slow [m/s].
+        ride: (W, A, 2) speed and acceleration in the tick before, replaced by those of this one.
+    """
+    costs = np.zeros(worlds.size)
+    for w in range(worlds.size):
+        if not worlds[w]:
+            continue
+        for j in range(static.num_agents[w]):
+            if not static.favored[w, j] or j == static.ego[w]:
+                continue
+            speed, known = state.car[w, j, SPEED], not np.isnan(ride[w, j, 0])
+            if not state.present[w, j]:
+                ride[w, j] = np.nan
+                continue
+            accel = (speed - ride[w, j, 0]) / TICK_S if known else 0.0
+            if known:
+                jerk = (accel - ride[w, j, 1]) / TICK_S
+                costs[w] += (W_JERK * jerk * jerk + W_SLOW * max(desired[w] - speed, 0.0)) * TICK_S
+            ride[w, j, 0], ride[w, j, 1] = speed, accel
+    return costs
 
 
 @compiled(motion, acting)

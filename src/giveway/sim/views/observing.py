@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.case import TICK_S
 from giveway.core.kernels import njit
+from giveway.planning import features, occupancy
+from giveway.planning.features import NUM_FEATURES, turn_rate, write_features
 from giveway.sim import motion
 from giveway.sim.bicycle import ACCEL, HEADING, SPEED, X, Y
 from giveway.sim.compiling import compiled
 from giveway.sim.motion import look_up
-from giveway.sim.state import State, Static
+from giveway.sim.state import PAST, State, Static
 
 PATH_POINTS, PATH_SPACING_M = 40, 2.0
 """The route is seen for 78 m ahead, a point each 2 m."""
@@ -52,8 +55,14 @@ PART_ROWS = {"ego": 0, "path": PATH_POINTS, "others": NUM_OTHERS, "areas": NUM_A
 """Rows of each part; 0: a single row."""
 
 
-def empty_observation(worlds: int) -> dict[str, Any]:
+ObservationKind = Literal["parts", "features"]
+"""``parts`` as above, or ``features``: the numbers that learned planners see, :mod:`giveway.planning.features`."""
+
+
+def empty_observation(worlds: int, kind: ObservationKind = "parts") -> dict[str, Any]:
     """Arrays of float32 for ``worlds`` observations."""
+    if kind == "features":
+        return {"features": np.zeros((worlds, NUM_FEATURES), "f4")}
     return {
         name: np.zeros((worlds, rows, len(PART_BOUNDS[name][0])) if rows else (worlds, len(PART_BOUNDS[name][0])), "f4")
         for name, rows in PART_ROWS.items()
@@ -213,3 +222,42 @@ def observe_worlds(
         observe_others(ego, own[HEADING], looks[:n], visible[:n], static.size[w], priority[w], others_out[w])
         near = areas[w, : num_areas[w]]
         observe_areas(ego, near, state.lane[w, :, 0], looks[:n, 2], visible[:n], static.size[w], areas_out[w])
+
+
+@compiled(motion, features, occupancy)
+def observe_features(static: Static, state: State, worlds: BoolArray, out: Any) -> None:
+    """Write (W, F) what learned planners of the egos of the marked worlds see."""
+    road, most, columns = static.road, static.driver.shape[1], state.log.shape[2]
+    looks, visible = np.empty((most, 5)), np.empty(most, dtype=np.bool_)
+    yields_to, turn = np.empty(most, dtype=np.bool_), np.empty(most)
+    for w in range(worlds.size):
+        if not worlds[w]:
+            continue
+        n, ego = static.num_agents[w], static.ego[w]
+        now, before = (PAST + state.tick[w]) % columns, (PAST + state.tick[w] - 1) % columns
+        for i in range(n):
+            car = state.car[w, i]
+            looks[i, 0], looks[i, 1], looks[i, 2] = car[X], car[Y], car[SPEED]
+            looks[i, 3], looks[i, 4] = math.cos(car[HEADING]), math.sin(car[HEADING])
+            visible[i] = state.present[w, i] and not static.hidden[w, i]
+            yields_to[i] = static.favored[w, i] and not static.favored[w, ego]
+            known = state.on[w, i, now] and state.on[w, i, before] and not static.hidden[w, i]
+            turn[i] = turn_rate(state.log[w, i, before, 4], state.log[w, i, now, 4], TICK_S) if known else 0.0
+        route = state.route[w, ego] if state.route[w, ego] >= 0 else static.start_route[w, ego]
+        first, coarse_first = road.first[route], road.coarse_first[route]
+        write_features(
+            road.path[first : first + road.num_rows[route]],
+            road.coarse[coarse_first : coarse_first + road.coarse_count[route]],
+            road.step[route],
+            state.lane[w, ego, 0],
+            state.car[w, ego, SPEED],
+            state.car[w, ego, ACCEL],
+            static.desired_speed[w, ego],
+            ego,
+            looks[:n],
+            visible[:n],
+            static.size[w, :n],
+            yields_to[:n],
+            turn[:n],
+            out[w],
+        )

@@ -1,4 +1,4 @@
-"""Evaluating a policy in a fixed order of addition.
+"""Evaluating networks of policies in a fixed order of addition.
 
 A matrix product of BLAS depends on the processor and on the number of rows; an episode that follows from it would too.
 Networks of policies are small, so plain loops, vectorized by the compiler over the outputs of a layer, do.
