@@ -364,6 +364,11 @@ def test_plots_share_the_cursor_and_show_human_cruise_and_bound(page, tmp_path):
         "[...document.querySelectorAll('.gw-plots line.gw-cursor')].map((l) => l.getAttribute('transform'))"
     )
     assert all(a != b for a, b in zip(at, moved, strict=True))
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.wait_for_timeout(150)
+    cursors = "[...document.querySelectorAll('.gw-plots line.gw-cursor')].map((l) => l.getAttribute('transform'))"
+    assert all(page.evaluate(cursors)), "a redrawn plot has its cursor"
+    assert page.locator(".gw-time .gw-cursor text").text_content() == "−0.5 s"
 
 
 def test_gap_and_time_to_collision_are_those_of_python(page, tmp_path):

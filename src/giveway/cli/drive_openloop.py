@@ -86,7 +86,7 @@ def _scenes(
             max_recordings=limit,
             progress=progress,
         )
-        return [(one.id, scene) for one, scene in found]
+        return [(one.id, scene) for one, scene in found.pairs()]
 
 
 def _ends(intervals: Any) -> str:

@@ -496,7 +496,7 @@ def _complete(
 ) -> tuple[Tracks, tuple[str, ...]]:
     """Velocity and heading by causal differences where a file has none; ``parts`` with their numbers of agents."""
     notes: list[str] = []
-    velocity, heading = tracks.velocity.copy(), tracks.heading.copy()
+    velocity, heading = tracks.velocity, tracks.heading  # made just now for nobody else: filled in place
     begin = 0
     for count, part in parts:
         rows, names = slice(begin, begin + count), part.columns
@@ -511,4 +511,4 @@ def _complete(
             notes.append(f"heading from the direction of the velocity{of}")
         if part.size_m is not None:
             notes.append(f"sizes of {part.size_m[0]:g} x {part.size_m[1]:g} m where the file has none{of}")
-    return dataclasses.replace(tracks, velocity=velocity, heading=heading), tuple(notes)
+    return tracks, tuple(notes)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from giveway.core.checked import read_toml
 from giveway.data.findings import Findings
 
 Agreement = Literal["as released", "unknown version", "same size, other content"]
@@ -34,7 +34,7 @@ def release_of(dataset: str) -> Release | None:
     path = LISTS / f"{dataset}.toml"
     if not path.is_file():
         return None
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    content = read_toml(path)
     return Release(version=content["version"], files={name: (row[0], row[1]) for name, row in content["files"].items()})
 
 

@@ -28,7 +28,7 @@ from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.driving import drive_scenes
 from giveway.generate.protocol import EpisodeRecord, Scenes
 from giveway.generate.worlds import Worlds, WorldSettings
-from giveway.reports.table import Table, table_of
+from giveway.reports.table import Table, entry, table_of
 
 SCENES = 256
 MARGIN = 0.3
@@ -115,12 +115,12 @@ class ObjectiveCheck:
         """Returns by driver, the claims as a caption."""
         rows = [
             (
-                one.name,
-                f"{one.mean:.2f}",
-                f"{_standard_error(one.returns):.2f}",
-                f"{one.graded.mean():.3f}",
-                f"{one.failed.mean():.3f}",
-                f"{one.unnatural:.3f}",
+                entry(one.name),
+                entry(one.mean, 2),
+                entry(_standard_error(one.returns), 2),
+                entry(float(one.graded.mean()), 3),
+                entry(float(one.failed.mean()), 3),
+                entry(one.unnatural, 3),
             )
             for one in self.earned
         ]

@@ -77,7 +77,7 @@ def test_logistic_regression_is_neither_lost_nor_perfect(
     auc = results.frame(metric="auc")["value"].mean()
     assert 0.80 <= auc <= 0.97  # type: ignore[operator]
     if dataset == "lgap":
-        steady = gw.extract_gaps(extraction, tmp_path / "data", t0="constant", profile="paper")
+        steady = gw.extract_gaps(extraction, tmp_path / "data", t0="constant")
         assert float(steady.truth.accepted.mean()) == pytest.approx(375 / 580, abs=0.10)
     if published is not None:
         shorter = {"n_input_max": 2, "relaxed": True} if dataset == "lgap" else {}

@@ -50,7 +50,7 @@ class GateStreams:
 
     def contests(self, traffic: Traffic, target: int, other: int, conflict: PathConflict) -> bool:
         """Whether the other one crossed the gate of those with priority, and the paths meet in the zone."""
-        inside = self.zone is None or bool(self.zone.intersects(shapely.Point(conflict.place)))
+        inside = self.zone is None or bool(shapely.intersects(self.zone, shapely.Point(conflict.place)))
         return inside and crosses(traffic.paths[other], self.priority_gate)
 
 

@@ -35,7 +35,7 @@ function legendOf(all) {
   const others = agents.filter((a) => a.role === "other" && !a.vulnerable);
   if (roles.has("ego")) entries.push([names.ego || "ego", icon(body("gw-ego"), svg("rect", { x: 9, y: 6, width: 9, height: 2.4, class: "gw-roof" }))]);
   if (roles.has("prio")) entries.push([names.prio || "car it meets", icon(body("gw-prio"))]);
-  if (others.length) entries.push([drivers.length ? `others (${drivers.join(", ")}${others.some((a) => a.driver === "replay") ? ", replay" : ""})` : "others", icon(body("gw-car"))]);
+  if (others.length) entries.push([drivers.length ? `others (${drivers.join(", ")}${others.some((a) => a.driver === "replay") ? ", replay" : ""})` : roles.has("ego") ? "others" : "vehicles", icon(body("gw-car"))]);
   if (agents.some((a) => a.handedOver !== undefined)) entries.push(["handed over: driven, no longer replayed", icon(body("gw-handed"))]);
   if (agents.some((a) => a.vulnerable)) entries.push(["pedestrian or cyclist", icon(svg("circle", { cx: 17, cy: 7, r: 5.5, class: "gw-car" }))]);
   if (all.some((data) => data.minds.size)) entries.push(["has a mind: click it", icon(body("gw-car"), svg("circle", { cx: 15, cy: 7, r: 2.6, class: "gw-roof" }))]);
@@ -46,7 +46,7 @@ function legendOf(all) {
   return entries;
 }
 
-const nameOf = (data, id) => { const agent = data.byId.get(id); return id === data.ego ? "ego" : agent && /^(car|pedestrian|cyclist) /.test(agent.label) ? agent.label : `car ${id}`; };
+const nameOf = (data, id) => (id === data.ego ? "ego" : /^\d/.test(id) ? `${(data.byId.get(id) || {}).vulnerable ? "pedestrian or cyclist" : "car"} ${id}` : id);
 const known = (v) => Number.isFinite(v);
 
 function bindPointer(player, canvas, stage, tip) {

@@ -35,14 +35,20 @@ function seconds(from, to, width) {
   return list;
 }
 
-/** Redraws into an element whenever its width changes. */
-function live(element, draw) {
-  let width = 0;
-  const go = () => { const now = Math.round(element.clientWidth); if (now && now !== width) { width = now; draw(now); } };
+/** Redraws into an element whenever its width changes, and puts the cursor where it was. */
+function live(element, draw, put) {
+  let width = 0, time = null;
+  const go = () => {
+    const now = Math.round(element.clientWidth);
+    if (!now || now === width) return;
+    width = now;
+    draw(now);
+    if (time !== null) put(time);
+  };
   const observer = new ResizeObserver(go);
   observer.observe(element);
   go();
-  return { again() { width = 0; go(); }, stop: () => observer.disconnect() };
+  return { again() { width = 0; go(); }, stop: () => observer.disconnect(), move(to) { time = to; put(to); } };
 }
 
 const NAMES = { contact: "contact", handover: "hand-over", deadlock: "deadlock", guard: "guard", fallback: "fallback", emergency: "emergency", stop: "stops", decision: "decision", note: "" };
@@ -93,17 +99,17 @@ export function createTimeline(element, { rows, range, zero, zeroName }) {
     root.append(cursor);
     element.replaceChildren(root);
   };
-  const size = live(element, draw);
+  const size = live(element, draw, put);
+  function put(time) {
+    if (!cursor) return;
+    const x = scale(time), isRight = x > right - 70;
+    cursor.setAttribute("transform", `translate(${x.toFixed(2)} 0)`);
+    text.textContent = `${signed(time - zero())} s`;
+    text.setAttribute("x", isRight ? -9 : 9);
+    text.setAttribute("text-anchor", isRight ? "end" : "start");
+  }
   return {
     ...size,
-    move(time) {
-      if (!cursor) return;
-      const x = scale(time), isRight = x > right - 70;
-      cursor.setAttribute("transform", `translate(${x.toFixed(2)} 0)`);
-      text.textContent = `${signed(time - zero())} s`;
-      text.setAttribute("x", isRight ? -9 : 9);
-      text.setAttribute("text-anchor", isRight ? "end" : "start");
-    },
     timeAt(clientX) {
       const box = element.getBoundingClientRect(), [from, to] = range(), x0 = scale(from), x1 = scale(to);
       return from + Math.min(1, Math.max(0, (clientX - box.left - x0) / (x1 - x0))) * (to - from);
@@ -179,22 +185,18 @@ export function createPlot(element, kind, { lines, range, zero, cruise }) {
     root.append(cursor, ...dots);
     element.replaceChildren(root);
   };
-  const size = live(element, draw);
-  return {
-    ...size,
-    move(time) {
-      if (!cursor) return;
-      const x = scale(time).toFixed(2);
-      cursor.setAttribute("transform", `translate(${x} 0)`);
-      lines().forEach((line, k) => {
-        const v = at(line, time), isShown = v <= y.top + 1e-9;
-        if (!dots[k]) return;
-        dots[k].style.display = isShown ? "" : "none";
-        if (isShown) dots[k].setAttribute("transform", `translate(${x} ${y(v).toFixed(2)})`);
-      });
-    },
-    value: at,
-  };
+  function put(time) {
+    if (!cursor) return;
+    const x = scale(time).toFixed(2);
+    cursor.setAttribute("transform", `translate(${x} 0)`);
+    lines().forEach((line, k) => {
+      const v = at(line, time), isShown = v <= y.top + 1e-9;
+      if (!dots[k]) return;
+      dots[k].style.display = isShown ? "" : "none";
+      if (isShown) dots[k].setAttribute("transform", `translate(${x} ${y(v).toFixed(2)})`);
+    });
+  }
+  return live(element, draw, put);
 }
 
 /** Bars of P(partner first | action) and the advantages of the actions with the threshold, side by side. */

@@ -156,7 +156,7 @@ class Connection:
         call = self._channel.stream_stream(
             path, request_serializer=asked.SerializeToString, response_deserializer=answered.FromString
         )
-        return lambda messages: call(messages, metadata=self._metadata, wait_for_ready=True)
+        return lambda messages: call(messages, metadata=tuple(self._metadata), wait_for_ready=True)
 
     def push(self, message: Any) -> Any:
         """The call PushMyTrajectory: the answer to a prediction."""
