@@ -14,7 +14,6 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from giveway.core.tracks import Tracks
 Lines = Iterator[tuple[str, str]]
 
 PREDICTORS = ("echo", "constant_velocity", "oracle", "idm_along_path")
-PLANNERS = ("lattice", "lattice-2", "idm", "constant_speed")
+PLANNERS = ("default", "idm", "constant_speed")
 MEASURES = ("ade_m", "gated_score", "min_ttc_s", "realism", "rms_jerk_smoothed")
 MEASURED = (
     *("gated_score", "ego_collisions", "at_fault_collisions", "other_collisions", "min_ttc_s", "post_encroachment_s"),
@@ -84,8 +83,8 @@ def drives(*, whole: bool) -> Lines:
     from giveway.predictors import make_predictor
 
     cases, source = bundled_set()
-    for planner in PLANNERS if whole else PLANNERS[:3]:
-        chosen = cases[:: (1 if planner.startswith("lattice") else 4) if whole else 8]
+    for planner in PLANNERS if whole else PLANNERS[:2]:
+        chosen = cases[:: (1 if planner == "default" else 4) if whole else 8]
         for predictor in PREDICTORS:
             asked, drives_ego = make_predictor(predictor), make_planner(planner)
             driven = drive_cases(chosen, source, predictor=asked, planner=drives_ego, traffic="paper")
@@ -93,13 +92,12 @@ def drives(*, whole: bool) -> Lines:
                 name = f"{case.id} {predictor} {planner}"
                 assert isinstance(result, Drive), result
                 yield from _drive(name, result.log)
-                if (predictor, planner) == ("echo", "lattice-2"):
+                if (predictor, planner) == ("echo", "default"):
                     yield from _terms(f"{case.id} humans", humans(result.log))
-    for planner, predictor in product(PLANNERS[:2], PREDICTORS):
-        options = {"predictor": make_predictor(predictor), "planner": make_planner(planner), "traffic": "clean"}
-        for result in drive_cases(cases[::8], source, **options):
+    for predictor in PREDICTORS:
+        for result in drive_cases(cases[::8], source, predictor=make_predictor(predictor), traffic="clean"):
             assert isinstance(result, Drive), result
-            yield from _drive(f"{result.log.case.id} {predictor} {planner} clean", result.log)
+            yield from _drive(f"{result.log.case.id} {predictor} default clean", result.log)
 
 
 def _drive(name: str, log: DriveLog) -> Lines:

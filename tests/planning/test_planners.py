@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from giveway.core.errors import PredictionError, UnknownNameError, UsageError
 from giveway.planning import PLANNERS, make_planner
-from giveway.planning.builtin import LatticePlanner
+from giveway.planning.builtin import DefaultPlanner
 from giveway.planning.encounters import interaction_cost
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import blocked_interval, lead_on_path
@@ -36,7 +36,7 @@ def test_every_registered_planner_keeps_the_contract(name):
 
 
 def test_a_planner_that_goes_back_is_caught():
-    class Back(LatticePlanner):
+    class Back(DefaultPlanner):
         def plan(self, situation):
             return replace(super().plan(situation), s_m=np.linspace(situation.s_m, situation.s_m - 5.0, 50))
 
@@ -187,12 +187,6 @@ def blocks(low, high, first=0, last=25):
     return blocked
 
 
-def alone(trial, rows, blocked, row_facts, p):
-    """Cost of the first profile in version 2, for which nobody reacts."""
-    none = np.empty((0, 0))
-    return interaction_cost(trial, 0, rows, blocked, row_facts, p, np.inf, none, none, np.empty(0))
-
-
 def facts(p=1.0, courtesy=1.0, car=0.0):
     return np.array([[4.5, 1.8, car, p, courtesy]])
 
@@ -200,13 +194,13 @@ def facts(p=1.0, courtesy=1.0, car=0.0):
 def test_a_mode_on_the_way_costs_a_collision_in_proportion_to_its_probability():
     p = ProfileParameters()
     trial, wall = constant_speed_trial(8.0), blocks(15.0, 25.0)
-    sure, doubtful = (alone(trial, 1, wall, facts(p=w), p) for w in (1.0, 0.1))
+    sure, doubtful = (interaction_cost(trial, 0, 1, wall, facts(p=w), p) for w in (1.0, 0.1))
     assert sure > p.w_collision
     assert doubtful == pytest.approx(0.1 * sure, rel=1e-9)
 
 
 def test_a_car_behind_is_no_collision():
-    assert alone(constant_speed_trial(8.0), 1, blocks(-12.0, -2.0), facts(), ProfileParameters()) < 20.0
+    assert interaction_cost(constant_speed_trial(8.0), 0, 1, blocks(-12.0, -2.0), facts(), ProfileParameters()) < 20.0
 
 
 def test_modes_of_one_car_add_up_and_cars_are_independent():
@@ -215,15 +209,15 @@ def test_modes_of_one_car_add_up_and_cars_are_independent():
     two = np.concatenate([blocks(15.0, 25.0)] * 2)
     same = np.concatenate([facts(p=0.5), facts(p=0.5)])
     apart = np.concatenate([facts(p=0.5), facts(p=0.5, car=1.0)])
-    gap = alone(trial, 2, two, same, p) - alone(trial, 2, two, apart, p)
+    gap = interaction_cost(trial, 0, 2, two, same, p) - interaction_cost(trial, 0, 2, two, apart, p)
     assert gap == pytest.approx(p.w_collision * (1.0 - 0.75))
 
 
 def test_with_the_right_of_way_a_later_conflict_hardly_counts():
     p = ProfileParameters()
     trial, later = constant_speed_trial(8.0), blocks(15.0, 25.0, first=6)
-    owing = alone(trial, 1, later, facts(courtesy=1.0), p)
-    relying = alone(trial, 1, later, facts(courtesy=0.0), p)
+    owing = interaction_cost(trial, 0, 1, later, facts(courtesy=1.0), p)
+    relying = interaction_cost(trial, 0, 1, later, facts(courtesy=0.0), p)
     assert relying < 0.3 * owing
 
 
@@ -237,7 +231,7 @@ def test_the_default_planner_does_not_brake_on_a_free_road():
             mode_states=seen.mode_states[:0],
             mode_facts=seen.mode_facts[:0],
         )
-        assert LatticePlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9
+        assert DefaultPlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9
 
 
 @given(offset=st.floats(-8, 8), turn=st.floats(-1.5, 1.5), length=st.floats(2, 12))

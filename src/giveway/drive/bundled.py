@@ -20,7 +20,6 @@ from giveway.core.seeds import stream
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.drive.bundled_roads import ROADS, BundledRoad
 from giveway.drive.scenes import GivenScenes
-from giveway.planning.profiles import LATTICE_2
 from giveway.roads.routes import CarPath, path_through, project
 from giveway.sim.contacts import find_contacts
 from giveway.sim.prepare import PreparedCase
@@ -122,7 +121,7 @@ def _traffic(kind: str, n: int, seed: int, attempt: int) -> list[_Driver]:
 def _drive(wanted: list[tuple[str, int, list[_Driver]]]) -> list[Scene | None]:
     """Let all of them drive; None for traffic that starts or ends in a heap, or whose ego leaves too early."""
     ticks = round(RECORDED_S * 10)
-    simulation = Simulation([_prepared(kind, n, cars, ticks) for kind, n, cars in wanted], profiles=LATTICE_2)
+    simulation = Simulation([_prepared(kind, n, cars, ticks) for kind, n, cars in wanted])
     while not simulation.done:
         simulation.step()
     scenes: list[Scene | None] = []

@@ -13,7 +13,7 @@ from giveway.core.seeds import seed_for
 from giveway.generate.protocol import Outcome, Scenes
 from giveway.planning import make_planner
 from giveway.planning.idm import IdmParameters
-from giveway.planning.profiles import LATTICE_3, ProfileParameters
+from giveway.planning.profiles import LATTICE_2, ProfileParameters
 from giveway.sim.drivers.external import EpisodeFacts
 from giveway.sim.drivers.hosts import Fault
 from giveway.sim.situations import Names
@@ -34,7 +34,7 @@ class Ego:
 
     driver: DriverCode
     idm: IdmParameters | None = None
-    profiles: ProfileParameters = LATTICE_3
+    profiles: ProfileParameters = LATTICE_2
 
 
 def resolve_ego(name: str) -> Ego:
@@ -50,7 +50,7 @@ def resolve_ego(name: str) -> Ego:
     return Ego(
         driver=driver,
         idm=parameters if isinstance(parameters, IdmParameters) else None,
-        profiles=parameters if isinstance(parameters, ProfileParameters) else LATTICE_3,
+        profiles=parameters if isinstance(parameters, ProfileParameters) else LATTICE_2,
     )
 
 

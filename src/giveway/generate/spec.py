@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from giveway.generate.evaluation.methods import SCORE
 
-ALIASES = {"default": "lattice", "default-2": "lattice-2"}
+ALIASES = {"default": "lattice"}
 """Other names of planners; one planner has one key."""
 
 

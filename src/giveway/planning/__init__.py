@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 PLANNERS: Registry[Callable[[], Planner]] = Registry(
     "planner",
     {
-        "default": "giveway.planning.builtin:LatticePlanner",
-        "lattice": "giveway.planning.builtin:LatticePlanner",
-        "default-2": "giveway.planning.builtin:Lattice2Planner",
-        "lattice-2": "giveway.planning.builtin:Lattice2Planner",
+        "default": "giveway.planning.builtin:DefaultPlanner",
+        "lattice": "giveway.planning.builtin:DefaultPlanner",
+        "lattice-3": "giveway.planning.builtin:Lattice3Planner",
         "idm": "giveway.planning.builtin:IdmPlanner",
-        "idm-2": "giveway.planning.builtin:Idm2Planner",
+        "idm-3": "giveway.planning.builtin:Idm3Planner",
         "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
         "replay": "giveway.planning.builtin:ReplayPlanner",
         "ppo": "giveway.planning.learned:PPO",

@@ -21,7 +21,7 @@ SIDE_MARGIN_M = 0.2
 """Lateral distance below which it takes a car as being on its path."""
 
 
-class LatticePlanner:
+class Lattice3Planner:
     """Sampled speed profiles that negotiate gaps, within comfort; version 3, docs/drive/planner.md.
 
     Args:
@@ -36,8 +36,8 @@ class LatticePlanner:
     def info(self) -> PlannerInfo:
         """Fact sheet."""
         return PlannerInfo(
-            name="lattice",
-            title="speed lattice",
+            name="lattice-3",
+            title="speed lattice that negotiates",
             version="3",
             uses_predictions=True,
             parameters=self.parameters._asdict(),
@@ -53,8 +53,8 @@ class LatticePlanner:
         return _cheapest_plan(situation, self.parameters, self._memory)
 
 
-class Lattice2Planner:
-    """Sampled jerk-limited speed profiles for which others never react; version 2, kept bit for bit."""
+class DefaultPlanner:
+    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/planner.md."""
 
     parameters = LATTICE_2
 
@@ -62,8 +62,8 @@ class Lattice2Planner:
     def info(self) -> PlannerInfo:
         """Fact sheet."""
         return PlannerInfo(
-            name="lattice-2",
-            title="speed lattice, version 2",
+            name="default",
+            title="sampled speed profiles",
             version="2",
             uses_predictions=True,
             parameters=self.parameters._asdict(),
@@ -103,14 +103,14 @@ def _cheapest_plan(situation: Situation, parameters: ProfileParameters, memory: 
 
 
 class IdmPlanner:
-    """Follows the car ahead on its path, within comfort; looks at nothing that is predicted.
+    """Follows the car ahead on its path; looks at nothing that is predicted.
 
     Args:
         parameters: of the car-following model.
     """
 
     def __init__(self, parameters: IdmParameters | None = None) -> None:
-        self.parameters = parameters or IdmParameters(is_comfortable=1.0)
+        self.parameters = parameters or IdmParameters()
 
     @property
     def info(self) -> PlannerInfo:
@@ -118,7 +118,7 @@ class IdmPlanner:
         return PlannerInfo(
             name="idm",
             title="IDM",
-            version="3",
+            version="2",
             uses_predictions=False,
             parameters=self.parameters._asdict(),
             driver="IDM",
@@ -147,16 +147,16 @@ class IdmPlanner:
         return Plan(s_m=s, speed_mps=max(speed + accel * DT_S, 0.0))
 
 
-class Idm2Planner(IdmPlanner):
-    """Car following without bounds of comfort; version 2, kept bit for bit."""
+class Idm3Planner(IdmPlanner):
+    """Car following within bounds of comfort, beyond which only an emergency goes."""
 
     def __init__(self) -> None:
-        super().__init__(IdmParameters())
+        super().__init__(IdmParameters(is_comfortable=1.0))
 
     @property
     def info(self) -> PlannerInfo:
         """Fact sheet."""
-        return replace(super().info, name="idm-2", title="IDM, version 2", version="2")
+        return replace(super().info, name="idm-3", title="comfortable IDM", version="3")
 
 
 class ConstantSpeedPlanner:

@@ -27,7 +27,7 @@ from giveway.core.histories import FUTURE_STEPS, HISTORY_STEPS, STATE_SIZE, Moti
 from giveway.core.predictions import Prediction
 from giveway.core.seeds import seed_for
 from giveway.planning.idm import CLEAN, PAPER, IdmParameters
-from giveway.planning.profiles import LATTICE_3, ProfileParameters
+from giveway.planning.profiles import LATTICE_2, ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
 from giveway.sim.conflicts import routes_and_conflicts
@@ -92,7 +92,7 @@ class Simulation:
         self.choices = tuple(choices or cases)
         self.seed = seed
         self.idm = idm or PAPER
-        self.profiles = profiles or LATTICE_3
+        self.profiles = profiles or LATTICE_2
         self._library, self._traffic_library, columns = pack(self.choices)
         self.static, self.traffic = self._library, self._traffic_library
         if choices:
