@@ -190,7 +190,7 @@ def test_folders_without_results_are_refused_with_a_sentence(folder: Path, tmp_p
         (lambda out: gw.find_failures(out, planner="idm", budgets=3), ConfigError, "did you mean 'budget'"),
         (lambda out: gw.find_failures(out, planner="idm", road="strait"), UnknownNameError, "'straight'"),
         (lambda out: gw.find_failures(out, planner=object()), UsageError, "by name"),
-        (lambda out: gw.train_traffic(out, weights={"escap": 1}), UnknownNameError, "did you mean"),
+        (lambda out: gw.train_traffic(out, weights={"naturalnes": 1}), UnknownNameError, "did you mean"),
         (lambda out: gw.create_study(out, clips=out, titel="x"), UnknownNameError, "did you mean 'title'"),
         (lambda out: gw.open_dataset("lgapp", out), UnknownNameError, "did you mean 'lgap'"),
         (lambda out: gw.cite(out, form="word"), UsageError, "text or bibtex"),

@@ -225,7 +225,7 @@ def test_areas_of_a_case_are_found_once_and_again_for_other_sizes(cases, monkeyp
     assert len(calls) == 1
     wider = area_tables.shared_areas(case.paths, case.size + 0.5, *asked[2:])
     assert len(calls) == 2
-    assert not np.array_equal(wider.span, first.span)
+    assert not np.array_equal(wider.row, first.row)
 
 
 def test_a_driver_that_raises_fails_its_cells_and_leaves_a_table(tmp_path, drivers):

@@ -21,6 +21,11 @@ RECORDINGS = {
     "data/generic_mapping.py": "adapter",
     "data/layout.py": "adapter: the first bytes of files",
     "data/levelx_files.py": "adapter",
+    "data/argoverse2.py": "adapter: bytes that were read through the checked reader",
+    "data/nuplan.py": "adapter: the first bytes of a database, and its digest",
+    "data/restricted_pickle.py": "adapter: loads arrays and plain values of ScenarioNet, refuses every other name",
+    "data/womd.py": "adapter: records one after the other, with limits",
+    "roads/opendrive.py": "maps of recordings, with limits of their own",
     "data/tables.py": "adapters: the one reader of CSV files, fingerprinted on the way",
 }
 RESOURCES = {
@@ -28,6 +33,7 @@ RESOURCES = {
     "generate/prior.py": "shipped prior",
     "reports/citations.py": "references",
     "reports/rendering.py": "static files",
+    "reports/tokens.py": "colors of pages and films",
     "serve/rpc/messages.py": "message definitions",
     "study/texts.py": "English texts",
 }
@@ -48,6 +54,9 @@ MACHINE = {
     "study/secrets.py": "the key",
 }
 WRITERS = {
+    "data/scenarionet_writer.py": "writes the pickles that ScenarioNet reads; reads none",
+    "testing/formats.py": "writes small files of each format for tests",
+    "drive/learning/train.py": "copies the planner of the best round, an attachment, beside the store",
     "core/files.py": "flushes what was written",
     "data/store.py": "flushes and locks folders",
     "predictors/commotions/fitting/journal.py": "cuts off half a line",

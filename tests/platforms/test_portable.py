@@ -43,7 +43,7 @@ PACKAGES = [
     "metrics",
     "predictors",
 ]
-NEED_TORCH = ("giveway.predictors.trajectron", "giveway.predictors.torch_")
+NEED_TORCH = ("giveway.predictors.trajectron", "giveway.predictors.torch_", "giveway.drive.learning")
 NEED_GYMNASIUM = ("giveway.sim.views.ego", "giveway.sim.views.traffic")
 
 

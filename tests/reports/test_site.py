@@ -289,7 +289,7 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
         "planner": {"name": "p", "version": 1},
         "predictors": [row("b", 1.8, 0.3), row("a", 2.0, 0.2), row("c", 0.0, 0.9)],
         "differences": differences,
-        "open_loop_agreement": {"spearman": 1.0, "predictors": 3},
+        "open_loop_agreement": [{"planner": "p", "spearman": 1.0, "low": 0.5, "high": 1.0, "predictors": 3}],
     }
     blocks = summary_blocks(summary)
     board = blocks[0]

@@ -223,7 +223,17 @@ def _groups(root: Path, mapping: Mapping, path: Path) -> list[tuple[dict[str, st
                 name = joined.join(groups[key] for key in outer if groups[key])
                 if "/" not in pattern.pattern and file.parent != root:
                     name = f"{relative_name(file.parent, root)}/{name}"
-            scenes.setdefault(name, ({**groups, "": name}, {}))[1][_role(number)] = file
+            place = name
+            if _role(number) in scenes.get(name, ({}, {}))[1]:
+                if pattern is not None:
+                    raise DatasetLayoutError(
+                        "two files of a scene match the same part of the mapping",
+                        where=path,
+                        found=f"{relative_name(scenes[name][1][_role(number)], root)} and {relative_name(file, root)}",
+                        hint="name the scene by more groups: scene.name",
+                    )
+                place = relative_name(file, root)  # a recording of its own, whose name convert refuses
+            scenes.setdefault(place, ({**groups, "": name}, {}))[1][_role(number)] = file
     # Vehicles before pedestrians, as the mapping lists them, whichever file of a scene was found first.
     return [(groups, dict(sorted(files.items(), key=lambda one: _number(one[0])))) for groups, files in scenes.values()]
 

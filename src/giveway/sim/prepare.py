@@ -187,17 +187,22 @@ def prepare(case: Case, scene: Scene, *, reacts: bool = False) -> PreparedCase:
 def _priority_driven(case: Case, tracks: Tracks) -> Case:
     """The same case with every motor vehicle that has the right of way over the ego driven instead of replayed.
 
-    A replayed car cannot suffer from an ego that takes its right of way, so nothing would show in the metric.
+    A replayed car cannot suffer from an ego that takes its right of way, so nothing would show in the metric. It gets
+    the driver that all other driven cars of the case name, if they name one.
     """
+    named = {car.driver for car in case.cars if car.role not in (Role.EGO, Role.REPLAY)}
+    driver = named.pop() if len(named) == 1 else ""
     motor = {str(i) for i, kind in zip(tracks.ids, tracks.kind, strict=True) if int(kind) not in VULNERABLE}
     listed = {car.id for car in case.cars}
     cars = tuple(
-        replace(car, role=Role.REACTIVE)
+        replace(car, role=Role.REACTIVE, driver=driver)
         if car.role is Role.REPLAY and not car.driver and car.id in case.right_of_way and car.id in motor
         else car
         for car in case.cars
     )
-    more = tuple(Car(id=i, role=Role.REACTIVE) for i in case.right_of_way if i not in listed and i in motor)
+    more = tuple(
+        Car(id=i, role=Role.REACTIVE, driver=driver) for i in case.right_of_way if i not in listed and i in motor
+    )
     return case if cars == case.cars and not more else replace(case, cars=(*cars, *more))
 
 
