@@ -187,6 +187,12 @@ def blocks(low, high, first=0, last=25):
     return blocked
 
 
+def alone(trial, rows, blocked, row_facts, p):
+    """Cost of the first profile in version 2, for which nobody reacts."""
+    none = np.empty((0, 0))
+    return interaction_cost(trial, 0, rows, blocked, row_facts, p, np.inf, none, none, np.empty(0))
+
+
 def facts(p=1.0, courtesy=1.0, car=0.0):
     return np.array([[4.5, 1.8, car, p, courtesy]])
 
@@ -194,13 +200,13 @@ def facts(p=1.0, courtesy=1.0, car=0.0):
 def test_a_mode_on_the_way_costs_a_collision_in_proportion_to_its_probability():
     p = ProfileParameters()
     trial, wall = constant_speed_trial(8.0), blocks(15.0, 25.0)
-    sure, doubtful = (interaction_cost(trial, 0, 1, wall, facts(p=w), p) for w in (1.0, 0.1))
+    sure, doubtful = (alone(trial, 1, wall, facts(p=w), p) for w in (1.0, 0.1))
     assert sure > p.w_collision
     assert doubtful == pytest.approx(0.1 * sure, rel=1e-9)
 
 
 def test_a_car_behind_is_no_collision():
-    assert interaction_cost(constant_speed_trial(8.0), 0, 1, blocks(-12.0, -2.0), facts(), ProfileParameters()) < 20.0
+    assert alone(constant_speed_trial(8.0), 1, blocks(-12.0, -2.0), facts(), ProfileParameters()) < 20.0
 
 
 def test_modes_of_one_car_add_up_and_cars_are_independent():
@@ -209,15 +215,15 @@ def test_modes_of_one_car_add_up_and_cars_are_independent():
     two = np.concatenate([blocks(15.0, 25.0)] * 2)
     same = np.concatenate([facts(p=0.5), facts(p=0.5)])
     apart = np.concatenate([facts(p=0.5), facts(p=0.5, car=1.0)])
-    gap = interaction_cost(trial, 0, 2, two, same, p) - interaction_cost(trial, 0, 2, two, apart, p)
+    gap = alone(trial, 2, two, same, p) - alone(trial, 2, two, apart, p)
     assert gap == pytest.approx(p.w_collision * (1.0 - 0.75))
 
 
 def test_with_the_right_of_way_a_later_conflict_hardly_counts():
     p = ProfileParameters()
     trial, later = constant_speed_trial(8.0), blocks(15.0, 25.0, first=6)
-    owing = interaction_cost(trial, 0, 1, later, facts(courtesy=1.0), p)
-    relying = interaction_cost(trial, 0, 1, later, facts(courtesy=0.0), p)
+    owing = alone(trial, 1, later, facts(courtesy=1.0), p)
+    relying = alone(trial, 1, later, facts(courtesy=0.0), p)
     assert relying < 0.3 * owing
 
 
