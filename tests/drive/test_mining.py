@@ -12,7 +12,7 @@ from giveway.drive.bundled_roads import ROADS
 from giveway.drive.conflicts import find_meetings, first_shared, traces_of
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.gallery import write_gallery
-from giveway.drive.mining import MiningRules, mine_scene, who_yields
+from giveway.drive.mining import MiningRules, RightOfWay, mine_scene
 from giveway.drive.scenes import GivenScenes
 from giveway.predictors import make_predictor
 from giveway.roads.priority import ring_lanes
@@ -53,7 +53,7 @@ def test_a_turning_car_yields_to_a_straight_one_by_geometry():
     straight = DrivenCar(id="1", points=((996, 1080), (996, 920)), speed_mps=8.0)
     traces = traces_of(scene_of([straight, turning]).tracks)
     meetings, _ = find_meetings(traces, max_gap_s=20.0)
-    who, rule = who_yields(meetings[0], None)
+    who, rule = RightOfWay(None).yields(meetings[0])
     loser = meetings[0].first if who == "first" else meetings[0].second
     assert (traces[1].row, rule) == (loser.row, "geometry")
 
@@ -144,3 +144,18 @@ def test_on_a_roundabout_entering_is_told_from_merging():
     assert kinds["GW_Merge"] == {"merging"}
     assert "entering" in kinds["GW_Roundabout"]
     assert "merging" not in kinds["GW_Roundabout"]
+
+
+def test_cars_side_by_side_in_two_lanes_are_no_conflict_and_those_that_join_are():
+    straight = DrivenCar(id="1", points=((930, 1000), (1080, 1000)), speed_mps=8.0)
+    drifting = DrivenCar(id="2", points=((930, 1005), (980, 1002), (1080, 1002)), speed_mps=8.3)
+    joining = replace(drifting, points=((930, 1005), (980, 1000.5), (1080, 1000.5)))
+    assert mined(straight, drifting).conflicts == 0
+    assert mined(straight, joining).conflicts == 1
+
+
+def test_a_car_that_waits_at_the_edge_of_the_shared_area_is_no_conflict():
+    waiting = DrivenCar(id="2", points=((1000, 970), (1000, 1010)), speed_mps=5.0, accel_mps2=-0.43)
+    passing = DrivenCar(id="1", points=((940, 1000.8), (1080, 1000.8)), speed_mps=4.0)
+    found = mined(waiting, passing)
+    assert (found.pairs, found.conflicts) == (1, 0)

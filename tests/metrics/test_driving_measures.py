@@ -1,11 +1,12 @@
 """Safety, comfort, courtesy, gated score, realism and open-loop error against values one can work out by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from giveway.metrics.comfort import comfort, smoothed, smoothed_rms_jerk
+from giveway.metrics.comfort import comfort, emergencies, frozen, hard_braking, smoothed, smoothed_rms_jerk
 from giveway.metrics.courtesy import courtesy_cost
 from giveway.metrics.gated import drove_backward, gated_score, progress_ratio, speed_limit_term
 from giveway.metrics.prediction_errors import displacement_errors
@@ -197,3 +198,32 @@ def test_displacement_errors_of_modes():
     only = displacement_errors(modes, np.array([[1.0, 0.0]]), truth, known)
     assert only["min_ade"][0] == pytest.approx(5.0)
     assert np.isnan(displacement_errors(modes, np.array([[1.0, 0.0]]), truth, ~known & False)["ade"][0])
+
+
+def driven(speed_mps, recorded_mps, events=(), altered=False):
+    """A log of an ego alone, with these speeds, beside a recording with those."""
+
+    def one(speeds):
+        tracks = tracks_of(DrivenCar(id="ego", points=EAST, speed_mps=5.0), seconds=(len(speeds) - 1) / 10)
+        return replace(tracks, velocity=np.stack([speeds, np.zeros(len(speeds))], axis=-1)[None])
+
+    case = SimpleNamespace(is_altered=altered)
+    return SimpleNamespace(case=case, ego=0, tracks=one(speed_mps), recorded=one(recorded_mps), events=events)
+
+
+def test_hard_braking_is_more_than_four():
+    assert hard_braking(driven(5.0 - 0.4 * np.arange(8), np.full(8, 5.0))).value == 0.0
+    assert hard_braking(driven(5.0 - 0.41 * np.arange(8), np.full(8, 5.0))).value == 1.0
+
+
+def test_frozen_is_to_stand_three_seconds_longer_than_the_human():
+    human = np.where(np.arange(61) < 10, 0.0, 5.0)
+    for stood, expected in ((40, 1.0), (39, 0.0)):
+        ego = np.where(np.arange(61) < stood, 0.2, 5.0)
+        assert frozen(driven(ego, human)).value == expected
+    assert np.isnan(frozen(driven(ego, human, altered=True)).value)
+
+
+def test_emergencies_are_counted():
+    events = tuple(SimpleNamespace(kind=kind) for kind in ("emergency", "handover", "emergency"))
+    assert emergencies(driven(np.full(5, 5.0), np.full(5, 5.0), events)).value == 2.0

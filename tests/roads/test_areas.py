@@ -13,6 +13,7 @@ from giveway.roads.conflicts import Area, area_between, areas_between
 from giveway.roads.library import make_road
 from giveway.roads.priority import rules_of
 from giveway.roads.queries import prepare
+from giveway.roads.route_lines import route_line
 from giveway.roads.routes import path_through, project
 from giveway.testing.roads import crossing_road, roundabout_road
 
@@ -160,3 +161,19 @@ def test_lanes_that_yield_to_each_other_are_an_all_way_stop() -> None:
     rules = rules_of(prepare(replace(site.road, lanes=both)))
     area = only(area_between(site.paths["north"].points, site.paths["east"].points, W, W, rules=rules))
     assert (area.priority, area.source) == ("none", "all_way_stop")
+
+
+def test_a_car_that_leaves_a_ring_goes_before_one_that_crosses_its_exit() -> None:
+    site = roundabout_road()
+    lanes = {n: replace(lane, yields_to=()) for n, lane in site.road.lanes.items()}
+    rules = rules_of(prepare(replace(site.road, lanes=lanes)))
+    leaving = route_line(site.paths["0-1"].points, rules.road)
+    assert leaving is not None
+    on_ring = np.isin(leaving.lane, list(rules.rings))
+    at = float(np.flatnonzero(on_ring)[-1] + 8)  # on the exit
+    (x, y), heading = leaving.at(np.array([at]))[0], np.interp(at, leaving.s, leaving.heading)
+    across = np.array([-np.sin(heading), np.cos(heading)])
+    entering = np.stack([np.array([x, y]) + k * across for k in np.linspace(-30.0, 10.0, 41)])
+    area = min(area_between(leaving.xy, entering, W, W, rules=rules), key=lambda area: abs(area.own[0] - at))
+    assert (area.kind, area.priority, area.source) == ("crossing", "own", "geometry")
+    assert area_between(leaving.xy, entering, W, W)[0].priority == "none"

@@ -121,7 +121,7 @@ class Conflict:
         first: who went first in the recording.
         yields: who had to give way.
         rule: what says so: a rule of the map, the lane geometry, (``inferred``) the order of arrival, or (``law``) what
-            holds everywhere: keep a distance to the car ahead, let pedestrians go first.
+            holds everywhere: keep a distance to the car ahead, let pedestrians go first, stop in turn where all must.
         x_m: a point of the shared area, for people and galleries.
         y_m: see ``x_m``.
     """

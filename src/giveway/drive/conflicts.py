@@ -11,7 +11,7 @@ from giveway.core import elementary
 from giveway.core.arrays import FloatArray
 from giveway.core.frames import wrap_angle
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.roads.conflicts import APART_BEFORE_M, SHARED_M, first_shared
+from giveway.roads.conflicts import APART_BEFORE_M, JOINED_M, SHARED_M, first_shared
 
 SPACING_M = 1.0
 """Spacing of the points that stand for a path."""
@@ -21,6 +21,9 @@ MERGE_M = 8
 
 MIN_PATH_M = 12.0
 MIN_SECONDS = 2.0
+BOTH_INSIDE_S = 2.0
+"""Cars that are both in the shared area for longer pass beside each other: one waits at its edge."""
+
 CIRCLING_RAD = np.deg2rad(35.0)
 """A car that turns by more than this within 30 m around the conflict is circulating."""
 
@@ -56,6 +59,8 @@ class Meeting:
         kind: crossing, merging, or entering (merging in front of or behind a circulating car).
         first_at: point of ``first`` where the shared area begins.
         second_at: point of ``second`` where it begins.
+        first_to: point of ``first`` where it ends; of a merge, where the paths are joined.
+        second_to: the same of ``second``.
         enter_first_s: when the front of the first one got there.
         leave_first_s: when its rear left the area (or its start, if they merge).
         enter_second_s: when the front of the second one got there.
@@ -67,6 +72,8 @@ class Meeting:
     kind: Kind
     first_at: int
     second_at: int
+    first_to: int
+    second_to: int
     enter_first_s: float
     leave_first_s: float
     enter_second_s: float
@@ -112,7 +119,11 @@ def traces_of(tracks: Tracks) -> list[Trace]:
 
 
 def find_meetings(traces: list[Trace], *, max_gap_s: float) -> tuple[list[Meeting], int]:
-    """All conflicts whose gap is at most ``max_gap_s``, and how many pairs of paths meet at all."""
+    """All conflicts whose gap is at most ``max_gap_s``, and how many pairs of paths meet at all.
+
+    Cars side by side in neighboring lanes come closer than 2.2 m, too: paths that go on together without ever being
+    joined (1 m apart) are no conflict, nor are two cars that stay in the shared area at once for more than 2 s.
+    """
     found: list[Meeting] = []
     pairs = 0
     boxes = [(t.xy.min(axis=0) - SHARED_M, t.xy.max(axis=0) + SHARED_M, t.time_s[0], t.time_s[-1]) for t in traces]
@@ -126,15 +137,22 @@ def find_meetings(traces: list[Trace], *, max_gap_s: float) -> tuple[list[Meetin
                 continue
             pairs += 1
             meeting = _meeting(one, traces[j], int(at[0]), int(at[1]), int(at[2]), int(at[3]))
-            if meeting.gap_s <= max_gap_s:
+            if meeting is not None and -BOTH_INSIDE_S <= meeting.gap_s <= max_gap_s:
                 found.append(meeting)
     return found, pairs
 
 
-def _meeting(one: Trace, two: Trace, a0: int, b0: int, a1: int, b1: int) -> Meeting:
+def _meeting(one: Trace, two: Trace, a0: int, b0: int, a1: int, b1: int) -> Meeting | None:
+    """None if the two go on side by side."""
     together = a1 - a0 >= MERGE_M and b1 - b0 >= MERGE_M and _turned(one.heading[a1], two.heading[b1]) < np.deg2rad(45)
+    b0, b1 = min(b0, b1), max(b0, b1)
+    ends = a1, b1
     kind: Kind = "crossing"
     if together:
+        ends = _joined(one.xy[a0 : a1 + 1], two.xy[b0 : b1 + 1])
+        if ends is None:
+            return None
+        ends = a0 + ends[0], b0 + ends[1]
         kind = "entering" if _circles(one, a0) != _circles(two, b0) else "merging"
 
     def times(trace: Trace, start: int, end: int) -> tuple[float, float]:
@@ -143,26 +161,30 @@ def _meeting(one: Trace, two: Trace, a0: int, b0: int, a1: int, b1: int) -> Meet
         points = np.arange(trace.time_s.size)
         return float(np.interp(front, points, trace.time_s)), float(np.interp(rear, points, trace.time_s))
 
-    (in_one, out_one), (in_two, out_two) = times(one, a0, a1), times(two, min(b0, b1), max(b0, b1))
-    if in_one <= in_two:
-        return _ordered(one, two, kind, a0, b0, (in_one, out_one, in_two, out_two))
-    return _ordered(two, one, kind, b0, a0, (in_two, out_two, in_one, out_one))
-
-
-def _ordered(
-    first: Trace, second: Trace, kind: Kind, first_at: int, second_at: int, times: tuple[float, float, float, float]
-) -> Meeting:
+    sides = [(one, a0, ends[0], times(one, a0, a1)), (two, b0, ends[1], times(two, b0, b1))]
+    if sides[1][3][0] < sides[0][3][0]:
+        sides.reverse()
+    (first, first_at, first_to, first_s), (second, second_at, second_to, second_s) = sides
     return Meeting(
         first=first,
         second=second,
         kind=kind,
         first_at=first_at,
         second_at=second_at,
-        enter_first_s=times[0],
-        leave_first_s=times[1],
-        enter_second_s=times[2],
-        leave_second_s=times[3],
+        first_to=first_to,
+        second_to=second_to,
+        enter_first_s=first_s[0],
+        leave_first_s=first_s[1],
+        enter_second_s=second_s[0],
+        leave_second_s=second_s[1],
     )
+
+
+def _joined(one: FloatArray, two: FloatArray) -> tuple[int, int] | None:
+    """Where the first of two paths (P, 2), (Q, 2) comes within 1 m of the other, and the nearest point of that."""
+    gap = np.hypot(one[:, None, 0] - two[None, :, 0], one[:, None, 1] - two[None, :, 1])
+    near = np.flatnonzero(gap.min(axis=1) <= JOINED_M)
+    return (int(near[0]), int(gap[near[0]].argmin())) if near.size else None
 
 
 def turn_before(trace: Trace, at: int, *, over_m: int = 15) -> float:

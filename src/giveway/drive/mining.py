@@ -14,11 +14,13 @@ from giveway.core.case import Car, Case, Conflict, Role
 from giveway.core.errors import UnknownNameError
 from giveway.core.scene import Scene
 from giveway.core.tracks import Tracks
-from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of, turn_before
+from giveway.drive.conflicts import Meeting, Trace, find_meetings, traces_of
 from giveway.drive.events import Event, find_following, find_pedestrians
 from giveway.drive.rings import with_rings
 from giveway.drive.speeds import SiteSpeeds
+from giveway.roads.priority import RoadRules, priority_between, rules_of
 from giveway.roads.queries import PreparedMap, prepare
+from giveway.roads.route_lines import RouteLine, route_line
 
 KINDS = ("crossing", "merging", "entering", "following", "pedestrian")
 TAGS = {
@@ -45,9 +47,8 @@ FOLLOW_M = 25.0
 """A car on the ego's path at most this far behind follows it."""
 
 HARD_BRAKING_MPS2 = 3.0
-STRAIGHTER_RAD = np.deg2rad(20.0)
 
-Rule = Literal["map", "geometry", "inferred"]
+Rule = Literal["map", "geometry", "inferred", "law"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +124,7 @@ def mine_scene(
         speeds = SiteSpeeds()
         if chosen.desired_speed_mps is None:
             speeds.add(scene.tracks, road)
-    frame = _Frame(scene, road, traces, meetings, chosen, dataset, recording, speeds)
+    frame = _Frame(scene, road, RightOfWay(road), traces, meetings, chosen, dataset, recording, speeds)
     candidates = [
         case
         for meeting in meetings
@@ -139,29 +140,40 @@ def mine_scene(
     return Mined(cases=_without_repeats(candidates)[: chosen.max_cases], pairs=pairs, conflicts=len(meetings))
 
 
-def who_yields(meeting: Meeting, road: PreparedMap | None) -> tuple[Literal["first", "second"], Rule]:
-    """Who had to give way: by a rule of the map, else by geometry, else whoever came second.
+class RightOfWay:
+    """Who had to give way where two recorded cars met.
 
-    Geometry: on entering, the car that does not circulate; of two merging cars the one that turned in; of two crossing
-    ones the one that turns left across the other.
+    Args:
+        road: lanes of the site, or None.
     """
-    if road is not None:
-        first, second = (
-            _lanes_before(road, trace, at)
-            for trace, at in ((meeting.first, meeting.first_at), (meeting.second, meeting.second_at))
+
+    def __init__(self, road: PreparedMap | None) -> None:
+        self.rules: RoadRules | None = None if road is None else rules_of(road)
+        self._lines: dict[int, RouteLine] = {}
+
+    def yields(self, meeting: Meeting) -> tuple[Literal["first", "second"], Rule]:
+        """By a rule of the map, else the shape of the paths (:func:`giveway.roads.priority.priority_between`), else
+        whoever came second: by law at an all-way stop, otherwise only ``inferred``.
+        """
+        one, two = self._line(meeting.first), self._line(meeting.second)
+        priority, source = priority_between(
+            one,
+            two,
+            (float(one.s[meeting.first_at]), float(one.s[meeting.first_to])),
+            (float(two.s[meeting.second_at]), float(two.s[meeting.second_to])),
+            merging=meeting.kind != "crossing",
+            rules=self.rules,
         )
-        owes_first = _owes(road, first, second)
-        if owes_first != _owes(road, second, first):
-            return ("first" if owes_first else "second"), "map"
-    turns = turn_before(meeting.first, meeting.first_at), turn_before(meeting.second, meeting.second_at)
-    if meeting.kind in ("merging", "entering") and abs(abs(turns[0]) - abs(turns[1])) > STRAIGHTER_RAD:
-        if meeting.kind == "merging":
-            return ("first" if abs(turns[0]) > abs(turns[1]) else "second"), "geometry"
-        # On a ring the circulating car turns steadily; the entering one bends the other way first.
-        return ("first" if turns[0] < turns[1] else "second"), "geometry"
-    if meeting.kind == "crossing" and abs(turns[0] - turns[1]) > 2 * STRAIGHTER_RAD:
-        return ("first" if turns[0] > turns[1] else "second"), "geometry"
-    return "second", "inferred"
+        if source == "none" or source == "all_way_stop":
+            return "second", "inferred" if source == "none" else "law"
+        return ("first" if priority == "other" else "second"), source
+
+    def _line(self, trace: Trace) -> RouteLine:
+        if trace.row not in self._lines:
+            line = route_line(trace.xy, None if self.rules is None else self.rules.road)
+            assert line is not None  # a trace is at least 12 m long
+            self._lines[trace.row] = line
+        return self._lines[trace.row]
 
 
 def interest_of(tracks: Tracks, meeting: Meeting) -> float:
@@ -176,22 +188,13 @@ def interest_of(tracks: Tracks, meeting: Meeting) -> float:
     return round(1.0 + 4.0 * (0.6 * closeness + 0.4 * min(braking / HARD_BRAKING_MPS2, 1.0)), 2)
 
 
-def _lanes_before(road: PreparedMap, trace: Trace, at: int) -> set[int]:
-    """Lanes a car used on its last 30 m before the conflict and its first 5 m in it."""
-    part = slice(max(at - 30, 0), at + 6)
-    return set(road.match(trace.xy[part], trace.heading[part]).lane.tolist()) - {-1}
-
-
-def _owes(road: PreparedMap, own: set[int], other: set[int]) -> bool:
-    return any(other & set(road.road.lanes[lane].yields_to) for lane in own)
-
-
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """What all cases of a scene have in common."""
 
     scene: Scene
     road: PreparedMap | None
+    right_of_way: RightOfWay
     traces: list[Trace]
     meetings: list[Meeting]
     rules: MiningRules
@@ -203,13 +206,13 @@ class _Frame:
 
 def _case(frame: _Frame, meeting: Meeting) -> Case | None:
     tracks = frame.scene.tracks
-    yields, rule = who_yields(meeting, frame.road)
+    yields, rule = frame.right_of_way.yields(meeting)
     ego, other = (meeting.first, meeting.second) if yields == "first" else (meeting.second, meeting.first)
     window = _window(tracks, meeting, ego, other)
     if window is None:
         return None
     other_id = str(tracks.ids[other.row])
-    owed = [other.row, *(row for row in _other_owed(frame.meetings, frame.road, ego, window) if row != other.row)]
+    owed = [other.row, *(row for row in _other_owed(frame, ego, window) if row != other.row)]
     conflict = Conflict(
         kind=meeting.kind,
         other=other_id,
@@ -331,17 +334,15 @@ def _on_grid(tracks: Tracks, start: float, end: float) -> tuple[float, float] | 
     return round(start, 3), round(start + ticks / 10, 3)
 
 
-def _other_owed(
-    meetings: list[Meeting], road: PreparedMap | None, ego: Trace, window: tuple[float, float]
-) -> list[int]:
+def _other_owed(frame: _Frame, ego: Trace, window: tuple[float, float]) -> list[int]:
     """Further cars to which the ego had to give way during the case."""
     owed: list[int] = []
-    for meeting in meetings:
+    for meeting in frame.meetings:
         if ego is not meeting.first and ego is not meeting.second:
             continue
         if not window[0] <= meeting.enter_second_s <= window[1]:
             continue
-        yields, rule = who_yields(meeting, road)
+        yields, rule = frame.right_of_way.yields(meeting)
         loser = meeting.first if yields == "first" else meeting.second
         winner = meeting.second if yields == "first" else meeting.first
         if loser is ego and rule != "inferred":

@@ -32,6 +32,12 @@ JERK_WINDOW, JERK_ORDER = 11, 3
 
 MIN_WINDOW = 5
 
+HARD_BRAKING_MPS2 = 4.0
+"""Braking that people avoid."""
+
+STANDING_MPS, FROZEN_S = 0.3, 3.0
+"""An ego that is slower than this for so much longer than the recorded driver is frozen."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comfort:
@@ -169,3 +175,59 @@ def rms_jerk_smoothed(log: DriveLog) -> MetricValue:
     """Jerk of the ego over its longest uninterrupted presence."""
     felt = comfort_of(log)
     return undefined(TOO_SHORT) if felt is None else MetricValue(value=felt.rms_jerk)
+
+
+@metric(
+    name="hard_braking",
+    title="Braked hard",
+    formula="1 if the ego loses more than 0.4 m/s within 0.1 s at least once, else 0",
+    better="lower",
+    range=(0.0, 1.0),
+    of="drive",
+    column="",
+    reference="Braking harder than 4 m/s^2, of the speeds as driven, without a filter.",
+)
+def hard_braking(log: DriveLog) -> MetricValue:
+    """Whether the ego brakes harder than 4 m/s^2."""
+    runs = [log.tracks.speed[log.ego, slice(*run)] for run in runs_of(log.tracks.observed[log.ego])]
+    accel = np.concatenate([np.zeros(0), *(np.diff(speed) / log.tracks.dt_s for speed in runs)])
+    if accel.size == 0:
+        return undefined(TOO_SHORT)
+    return MetricValue(value=float(accel.min() < -HARD_BRAKING_MPS2 - 1e-9))
+
+
+@metric(
+    name="frozen",
+    title="Frozen",
+    formula="1 if the ego stands (v < 0.3 m/s) at least 3 s longer than the recorded driver, else 0",
+    better="lower",
+    range=(0.0, 1.0),
+    of="drive",
+    column="frozen",
+    reference="While both are there; a case with an altered start has no such driver.",
+)
+def frozen(log: DriveLog) -> MetricValue:
+    """Whether the ego freezes where the human went on."""
+    both = log.tracks.observed[log.ego] & log.recorded.observed[log.ego]
+    if not both.any() or log.case.is_altered:
+        return undefined("there is no recorded driver to compare with")
+    stands, stood = (
+        np.count_nonzero(tracks.speed[log.ego, both] < STANDING_MPS) * tracks.dt_s
+        for tracks in (log.tracks, log.recorded)
+    )
+    return MetricValue(value=float(stands - stood >= FROZEN_S - 1e-9))
+
+
+@metric(
+    name="emergencies",
+    title="Emergencies",
+    formula="number of times the planner of the ego leaves its bounds of comfort",
+    better="lower",
+    range=(0.0, math.inf),
+    of="drive",
+    column="emergencies",
+    reference="Events `emergency` of the log; planners without bounds of comfort have none.",
+)
+def emergencies(log: DriveLog) -> MetricValue:
+    """How often the ego brakes or accelerates beyond comfort."""
+    return MetricValue(value=float(sum(event.kind == "emergency" for event in log.events)))

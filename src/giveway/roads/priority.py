@@ -27,6 +27,9 @@ LANES_BEFORE_M, LANES_INSIDE_M = 30.0, 5.0
 RING_BEFORE_M = 10.0
 """A route whose last meters before an area lie on a ring circulates."""
 
+LEFT_RING_M = (20.0, 5.0)
+"""Where a route that crosses an entry came from is looked up this far before the area."""
+
 TURN_BEFORE_M, TURN_AFTER_M = 15.0, 10.0
 """How far before an area and after the joined point a turn is measured."""
 
@@ -90,7 +93,8 @@ def priority_between(
 
     The first of these that applies: (1) the map: lanes that must yield to lanes of the other route; if each must yield
     to the other it is an all-way stop. (2) merging: the route that circulates goes first; the lane that ends, then the
-    one that bends into the other, yields. (3) crossing: the route that turns left across an oncoming one yields.
+    one that bends into the other, yields. (3) crossing: the route that came along a ring of the map goes first; the
+    one that turns left across an oncoming one yields.
 
     Args:
         one: first route.
@@ -107,7 +111,7 @@ def priority_between(
             return "none", "all_way_stop"
         if yields[0] or yields[1]:
             return ("other" if yields[0] else "own"), "map"
-    tests = (_circulating, _ending, _bending) if merging else (_turning_left,)
+    tests = (_circulating, _ending, _bending) if merging else (_leaving_ring, _turning_left)
     for test in tests:
         yields = test(one, two, own, other, rules)
         if yields[0] != yields[1]:
@@ -125,18 +129,26 @@ def _owes(rules: RoadRules, own: set[int], other: set[int]) -> bool:
 
 def _circulating(one: RouteLine, two: RouteLine, own: Where, other: Where, rules: RoadRules | None) -> Pair:
     """Who yields to a car on a ring: by the lanes of the map, else by steady turning before and after the merge."""
-    pair = ((one, own), (two, other))
     if rules is not None and rules.rings:
-        on_ring: list[bool] = []
-        for line, at in pair:
-            lanes = line.lanes(at[0] - RING_BEFORE_M, at[0])
-            on_ring.append(2 * sum(lane in rules.rings for lane in lanes) > len(lanes))
-        return not on_ring[0], not on_ring[1]
+        return _came_along_none(one, two, own, other, rules, (RING_BEFORE_M, 0.0))
+    pair = ((one, own), (two, other))
     after = sum(0.5 * line.turn(at[1], at[1] + TURN_AFTER_M) for line, at in pair)
     if abs(after) < CIRCLING_RAD:
         return False, False
     before = [line.turn(at[0] - TURN_BEFORE_M, at[0]) * math.copysign(1.0, after) for line, at in pair]
     return before[0] < CIRCLING_RAD, before[1] < CIRCLING_RAD
+
+
+def _leaving_ring(one: RouteLine, two: RouteLine, own: Where, other: Where, rules: RoadRules | None) -> Pair:
+    """Who enters a ring across the way of a car that leaves it, and so is on the exit already."""
+    return (True, True) if rules is None else _came_along_none(one, two, own, other, rules, LEFT_RING_M)
+
+
+def _came_along_none(one: RouteLine, two: RouteLine, own: Where, other: Where, rules: RoadRules, before: Where) -> Pair:
+    """Which of two routes did not lie on a ring of the map between these distances before the area, for the most."""
+    lanes = [line.lanes(at[0] - before[0], at[0] - before[1]) for line, at in ((one, own), (two, other))]
+    yields = [2 * sum(lane in rules.rings for lane in passed) <= len(passed) for passed in lanes]
+    return yields[0], yields[1]
 
 
 def _ending(one: RouteLine, two: RouteLine, own: Where, other: Where, rules: RoadRules | None) -> Pair:
