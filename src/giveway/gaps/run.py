@@ -17,7 +17,7 @@ from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
 from giveway.gaps.profile import Profile
 from giveway.gaps.sources import scenes_of, source_at
-from giveway.gaps.spec import RunSpec, spec_from
+from giveway.gaps.spec import RunSpec, check_occlusion, spec_from
 from giveway.predictors import registered
 from giveway.reports.results import Results
 
@@ -127,6 +127,7 @@ def extract_gaps(
     n_input_max: int = 8,
     relaxed: bool = False,
     profile: str = "clean",
+    allow_occlusion: bool = False,
     **switches: Any,
 ) -> GapSamples:
     """Gap-acceptance samples of recordings.
@@ -139,6 +140,7 @@ def extract_gaps(
         n_input_max: input steps that every sample must support.
         relaxed: move t_0 up to where the history suffices.
         profile: ``clean``, ``paper`` or ``printed``.
+        allow_occlusion: read recordings of a moving car, in which those whom it did not see are missing.
         switches: single switches of the protocol that differ from the profile.
 
     Raises:
@@ -154,6 +156,7 @@ def extract_gaps(
         relaxed=relaxed,
         profile=profile,
         switches=switches,
+        allow_occlusion=allow_occlusion,
     )
     require_samples(part, at_least=1, per_class=0)
     return part.samples
@@ -169,11 +172,13 @@ def extractions(
     relaxed: bool = False,
     profile: str = "clean",
     switches: Mapping[str, Any] | None = None,
+    allow_occlusion: bool = False,
 ) -> list[Extracted]:
     """Samples at several prediction times with the counts of what was left out; all three times by default."""
     rules = rules_named(profile, switches)
     choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
     extraction = EXTRACTIONS.get(dataset)
+    check_occlusion(dataset, allow=allow_occlusion)
     found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
     return [
         samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
