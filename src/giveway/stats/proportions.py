@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from scipy import optimize
 
@@ -62,5 +64,10 @@ def auc_interval(auc: float, positives: int, negatives: int) -> tuple[float, flo
         return (theta - auc) ** 2 - (1 - theta) * variance(theta)
 
     if auc > 1 - 1e-9:  # θ = 1 is a double end of the quadratic: divide it out
-        return float(optimize.brentq(lambda theta: 1 - theta - variance(theta), 0.0, 1.0)), 1.0
-    return float(optimize.brentq(excess, 0.0, auc)), float(optimize.brentq(excess, auc, 1.0))
+        return _root(lambda theta: 1 - theta - variance(theta), 0.0, 1.0), 1.0
+    return _root(excess, 0.0, auc), _root(excess, auc, 1.0)
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    found: Any = optimize.brentq(function, low, high)
+    return float(found)
