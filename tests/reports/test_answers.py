@@ -93,7 +93,7 @@ def test_generated_traffic_says_how_often_and_how_hard():
     where = "on straight, ego lattice, seed 0"
     campaigns = [Thing(label=f"no_attack {where}", results=none), Thing(label=f"policy {where}", results=good)]
     answer = generate_answer(campaigns)
-    assert answer.sentence == "Policy: 13 such failures in 60 tests. No attack: no such failures in 60 tests."
+    assert answer.sentence == "Policy: 13 such failures in 60 tests. No attack: none."
     assert answer.warnings == ("All failures that count are bumps below 3 m/s.",)
     first, second = answer.chart.rows
     assert (first.marks[0].low, first.marks[0].high) == pytest.approx((0.131, 0.336), abs=5e-4)

@@ -88,7 +88,7 @@ def scatter_of(summary: Mapping[str, Any], pair: Mapping[str, Any] | None = None
         band = (str(human["name"]), human["score"], low, high)
     return Scatter(
         points=points,
-        x_label="open loop: mean displacement error [m], smaller is better",
+        x_label="mean displacement error [m] in open loop, smaller is better",
         y_label="closed loop: score, larger is better",
         alt=f"Closed-loop score with intervals over open-loop error of {len(points)} predictors",
         band=band,

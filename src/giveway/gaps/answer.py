@@ -12,7 +12,7 @@ from giveway.core.errors import GivewayError
 from giveway.experiments.store import Store
 from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.gaps.naming import dataset_title
-from giveway.gaps.significance import can_decide, tie_groups
+from giveway.gaps.significance import can_decide, tie_groups, tied_on_critical_split
 from giveway.metrics import METRICS
 from giveway.reports.content import Answer, origin_badges
 from giveway.reports.live_charts import Forest, Mark, Row
@@ -41,10 +41,13 @@ def gap_answer(store: Store, frame: pl.DataFrame, origins: Sequence[str]) -> Ans
     groups = tie_groups(scores, info, results.judgment)
     leaders = groups[0] if groups else ()
     splits = max(len(s.repetition) for s in scores.values())
+    measured = [m for m in scores if math.isfinite(scores[m].critical)]
+    best = max(measured, key=lambda m: scores[m].critical, default=None)
+    hard = {best, *(tied_on_critical_split(scores, best, info, results.judgment) if can_decide(splits) else measured)}
     rows = [
         Row(
             label=model,
-            marks=_marks(scores[model], random, critical, tied=model in leaders),
+            marks=_marks(scores[model], random, critical, tied=(model in leaders, model in hard)),
             strong=model in leaders and len(leaders) < len(scores),
         )
         for group in groups
@@ -62,8 +65,7 @@ def gap_answer(store: Store, frame: pl.DataFrame, origins: Sequence[str]) -> Ans
             end=1.0,
             chance=0.5,
         ),
-        foot=f"{dataset_title(dataset)}, {t0} gaps, n_I = {n_input}: {sum(random)} test cases × {splits} random "
-        f"splits; {sum(critical)} critical cases",
+        foot=f"{dataset_title(dataset)}, {t0} gaps: {sum(random)} cases × {splits} splits; {sum(critical)} critical",
         badges=origin_badges(origins),
         warnings=tuple(_warnings(scores, random, critical, _alike(store, here))),
     )
@@ -91,7 +93,9 @@ def _classes(store: Store, here: pl.DataFrame, split: str) -> tuple[int, int]:
     return accepted, int(found.get("num_test", 0)) - accepted
 
 
-def _marks(scores: Scores, random: tuple[int, int], critical: tuple[int, int], *, tied: bool) -> tuple[Mark, ...]:
+def _marks(
+    scores: Scores, random: tuple[int, int], critical: tuple[int, int], *, tied: tuple[bool, bool]
+) -> tuple[Mark, ...]:
     known = scores.value[np.isfinite(scores.value)]
     marks: list[Mark] = []
     for value, classes, is_critical in (
@@ -100,7 +104,9 @@ def _marks(scores: Scores, random: tuple[int, int], critical: tuple[int, int], *
     ):
         if math.isfinite(value):
             low, high = auc_interval(value, *classes)
-            marks.append(Mark(value=value, low=low, high=high, critical=is_critical, tied=tied, text=f"{value:.2f}"))
+            marks.append(
+                Mark(value=value, low=low, high=high, critical=is_critical, tied=tied[is_critical], text=f"{value:.2f}")
+            )
     return tuple(marks)
 
 
@@ -116,7 +122,8 @@ def _who(groups: Sequence[Sequence[str]], splits: int) -> str:
         return f"No model is shown to be better than another: all {count} are tied."
     if len(leaders) == 1:
         return f"{leaders[0]} leads alone."
-    return f"{_listed(leaders)} lead, tied."
+    named = _listed(leaders) if len(leaders) <= NAMED else f"{len(leaders)} of {count} models"
+    return f"{named} lead, tied."
 
 
 def _hard(scores: dict[str, Scores], critical: tuple[int, int]) -> str:

@@ -47,10 +47,8 @@ def generate_answer(campaigns: Sequence[StoredCampaign]) -> Answer:
     slow = f"All failures that count are bumps below {BUMP_MPS:g} m/s." if impacts and max(impacts) < BUMP_MPS else ""
     return Answer(
         question=QUESTION,
-        sentence=" ".join(
-            f"{names[k][:1].upper()}{names[k][1:]}: {counts[k] or 'no'} such failure{'' if counts[k] == 1 else 's'} in "
-            f"{len(campaigns[k].results)} tests."
-            for k in order[:NAMED]
+        sentence=_sentence(
+            [names[k] for k in order], [counts[k] for k in order], [len(campaigns[k].results) for k in order]
         ),
         chart=Forest(
             rows=rows,
@@ -63,3 +61,16 @@ def generate_answer(campaigns: Sequence[StoredCampaign]) -> Answer:
         badges=origin_badges([Origin.GENERATED]),
         warnings=(slow,) if slow else (),
     )
+
+
+def _sentence(campaigns: Sequence[tuple[str, int, int]]) -> str:
+    """Campaigns that found something, most first; then those that found nothing, together."""
+    found = [
+        f"{name}: {count} such failure{'' if count == 1 else 's'} in {number} tests"
+        for name, count, number in campaigns
+        if count
+    ][:NAMED]
+    nothing = [name for name, count, _ in campaigns if not count]
+    if nothing:
+        found.append(f"{' and '.join(nothing) if len(nothing) < NAMED else f'{len(nothing)} others'}: none")
+    return "".join(f"{text[:1].upper()}{text[1:]}. " for text in found).strip()

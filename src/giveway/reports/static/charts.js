@@ -21,6 +21,8 @@
   const ends = (ticks) => [ticks[0], ticks[ticks.length - 1]];
   const plain = (value) => String(+value.toPrecision(6)).replace("-", "−");
   const percent = (value) => `${plain(100 * value)} %`;
+  /** As much of a label as fits: without what stands behind the first comma, semicolon or colon. */
+  const fitting = (label, room) => (6.4 * label.length <= room ? label : label.split(/[,;:]/)[0]);
   const between = (value, [low, high]) => Math.min(Math.max(value, low), high);
 
   /** Filled: tied with the best. Hollow: worse. Circle: random splits. Diamond: critical split. */
@@ -68,7 +70,7 @@
         root.append(svg("text", { class: mark.tied ? "strong" : "dim", x: width, y: y + 4, "text-anchor": "end" }, mark.text));
       });
     });
-    root.append(svg("text", { class: "dim", x: (left + width - right) / 2, y: bottom + 34, "text-anchor": "middle" }, chart.label));
+    root.append(svg("text", { class: "dim", x: (left + width - right) / 2, y: bottom + 34, "text-anchor": "middle" }, fitting(chart.label, width)));
     return root;
   }
 
@@ -127,18 +129,19 @@
         : svg("circle", { class: `mark ${kind}`, cx: px, cy: py, r: 5 }));
       taken.push([px - 6, py - 6, px + 6, py + 6]);
     }
+    if (chart.pair) {
+      const [a, b] = chart.pair.slice(0, 2).map((name) => chart.points.find((point) => point.name === name));
+      const px = Math.max(x(a), x(b)) + 16, middle = (toY(a.y) + toY(b.y)) / 2, said = chart.pair[2];
+      root.append(svg("path", { class: "bracket", d: `M${px - 6} ${toY(a.y)}h6V${toY(b.y)}h-6` }));
+      root.append(svg("text", { class: "halo strong", x: px + 5, y: middle + 5 }, said));
+      taken.push([px - 7, Math.min(toY(a.y), toY(b.y)), px + 2, Math.max(toY(a.y), toY(b.y))], [px, middle - 8, px + 8 * said.length + 8, middle + 8]);
+    }
     for (const point of [...chart.points].sort((a, b) => b.strong - a.strong)) {
       const [px, py] = [x(point), toY(point.y)], at = placed(point.name, px, py, width, bottom, taken);
       root.append(svg("text", { class: `halo ${point.strong ? "strong" : "dim"}`, x: px + at.dx, y: py + at.dy, "text-anchor": at.anchor }, point.name));
     }
-    if (chart.pair) {
-      const [a, b] = chart.pair.slice(0, 2).map((name) => chart.points.find((point) => point.name === name));
-      const px = Math.max(x(a), x(b)) + 22, said = chart.pair[2];
-      root.append(svg("path", { class: "bracket", d: `M${px - 6} ${toY(a.y)}h6V${toY(b.y)}h-6` }));
-      root.append(svg("text", { class: "halo strong", x: px + 5, y: (toY(a.y) + toY(b.y)) / 2 + 5 }, said));
-    }
     root.append(svg("text", { class: "dim", x: 0, y: 12 }, chart.yLabel));
-    root.append(svg("text", { class: "dim", x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, chart.xLabel));
+    root.append(svg("text", { class: "dim", x: (left + width) / 2, y: height - 4, "text-anchor": "middle" }, fitting(chart.xLabel, width)));
     return root;
   }
 
