@@ -47,9 +47,7 @@ def generate_answer(campaigns: Sequence[StoredCampaign]) -> Answer:
     slow = f"All failures that count are bumps below {BUMP_MPS:g} m/s." if impacts and max(impacts) < BUMP_MPS else ""
     return Answer(
         question=QUESTION,
-        sentence=_sentence(
-            [names[k] for k in order], [counts[k] for k in order], [len(campaigns[k].results) for k in order]
-        ),
+        sentence=_sentence([(names[k], counts[k], len(campaigns[k].results)) for k in order]),
         chart=Forest(
             rows=rows,
             label="share of tests with a failure that counts: grade A, B or C, and avoidable",
