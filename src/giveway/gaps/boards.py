@@ -15,6 +15,7 @@ from scipy import stats
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, GivewayError, MissingDependencyError
 from giveway.experiments.store import Store
+from giveway.gaps.judgment import is_published_test
 from giveway.gaps.metric_table import MetricTable, Selection, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
 from giveway.gaps.published import published_value
@@ -110,7 +111,7 @@ def _ranked(
     tied_critical = tied_on_critical_split(scores, best_critical, info, results.judgment)
     for rank, model in enumerate(ordered, start=1):
         s = scores[model]
-        ends = np.clip(interval(s.value, corrected=results.profile != "paper"), *info.range)
+        ends = np.clip(interval(s.value, corrected=not is_published_test(results.profile)), *info.range)
         low, high = float(ends[0]), float(ends[1])
         known = published_value(metric=info.name, t0=results.selection.t0, dataset=dataset, model=model, n_input=n)
         published = known if dataset in real else None
@@ -254,7 +255,7 @@ def _mean(values: FloatArray) -> float:
 
 
 def _caption(results: MetricTable, info: MetricInfo) -> str:
-    paper = results.profile == "paper"
+    paper = is_published_test(results.profile)
     test = "paired t-test" if paper else "corrected resampled t-test with Holm's correction"
     sentences = [
         "Underlined: best of its dataset and input length.",

@@ -107,8 +107,8 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> MetricTable:
             found=f"{frame.height} rows without the columns {', '.join(missing)}",
             hint="give the folder of a finished benchmark run",
         )
-    kept = _filter(frame, selection)
-    kept, profile = _one_profile(kept, selection)
+    kept, profile = _one_profile(frame, selection)  # before the metric, whose name may tell profiles apart
+    kept = _filter(kept, selection)
     newest = max(kept["metric_version"])
     current = kept.filter(pl.col("metric_version") == newest)
     _refuse_duplicates(current)
