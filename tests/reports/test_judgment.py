@@ -98,3 +98,16 @@ def test_tables_of_profiles_are_never_mixed_and_printed_is_judged_as_printed(sma
         assert chosen.csv() == alone.csv()
         assert f"Profile {name}, metric {form} " in chosen.caption
         assert ("paired t-test" in chosen.caption) == (name != "clean")
+
+
+@pytest.mark.parametrize(("value", "warned"), [(0.995, True), (0.985, False)])
+def test_a_table_says_where_auc_tells_nothing(small_frame: pl.DataFrame, value: float, warned: bool) -> None:
+    """A trivial model above 0.99 leaves no room for others."""
+    one = small_frame.filter(pl.col("metric") == "ade").with_columns(
+        pl.lit("auc").alias("metric"), pl.lit(value).alias("value"), pl.lit("LR_1D").alias("model")
+    )
+    frame = one.unique(["dataset", "t0", "n_input", "split", "repetition"], maintain_order=True)
+    notes = benchmark_table(frame, metric="auc", t0="constant").notes
+    assert any("cannot tell models apart by AUC (LR_1D has 0.995)" in note for note in notes) == warned
+    other = frame.with_columns(pl.lit("T++").alias("model"))
+    assert not any("cannot tell" in note for note in benchmark_table(other, metric="auc", t0="constant").notes)

@@ -400,3 +400,11 @@ def profile_named(name: str) -> Profile:
     if name not in PROFILES:
         raise UnknownNameError("profile", name, PROFILES)
     return PROFILES[name]
+
+
+def profile_with(values: Mapping[str, Any]) -> str | None:
+    """Name of the profile that has these values of some switches; None if there is none."""
+    for name in ("clean", "paper", "printed"):
+        if all(getattr(PROFILES[name], switch, None) == value for switch, value in values.items()):
+            return name
+    return None

@@ -12,7 +12,7 @@ import polars as pl
 from giveway.core.errors import UnknownNameError
 from giveway.core.origins import banner
 from giveway.gaps.judgment import Judgment, is_published_test, metric_form
-from giveway.gaps.metric_table import MetricTable, Scores, Selection, select_results
+from giveway.gaps.metric_table import MetricTable, Scores, Selection, saturation_notes, select_results
 from giveway.gaps.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
 from giveway.gaps.published import published_value
 from giveway.gaps.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
@@ -168,7 +168,7 @@ def benchmark_table(
     return Table(
         title=f"{info.title.replace('$', '')}{unit} at {t0} gaps ({info.better} is better)",
         blocks=(Block(columns=(*heads, *values), rows=rows, labels=len(heads)),),
-        notes=(_caption(results, info, shown_datasets),),
+        notes=(_caption(results, info, shown_datasets), *saturation_notes(results)),
     )
 
 
