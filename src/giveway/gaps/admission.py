@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from giveway.core.arrays import FloatArray, IntArray
+from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.gaps.prediction_time import DT_S, NOT_CONSTANT_S, STANDING_MPS
 from giveway.gaps.times import GapTimes
 
 REASONS = {
     "kept": "",
+    "yielded": "T went first because E gave way to it: a third outcome, counted apart",
     "no_decision": "T neither accepts nor rejects while the gap is observed",
     "role_conflict": "the vehicles ahead of and behind E pass in another order",
     "no_horizon": "E stands when the tracks end, so the gap never closes",
@@ -62,6 +63,7 @@ def admit(
     num_input: int,
     num_input_max: int,
     relaxed: bool = False,
+    yielded: BoolArray | None = None,
     last: Literal["critical", "closing"] = "critical",
 ) -> Admission:
     """Apply the admission rules.
@@ -77,6 +79,7 @@ def admit(
         num_input: n_I.
         num_input_max: n_I,max, input length every sample must support so that input lengths share their samples.
         relaxed: move t_0 up to ``lower`` where the tracks begin too late.
+        yielded: (N,) where E gave way, see :mod:`giveway.gaps.extractions.pedestrians`; nowhere if left out.
         last: a prediction must come before T decides and before E can no longer stop (``critical``) or before E
             arrives (``closing``).
 
@@ -88,6 +91,7 @@ def admit(
     limit = np.minimum(times.t_accept_s, times.t_crit_s if last == "critical" else times.t_close_s)
     reason = np.zeros(len(t_0), dtype=np.int64)
     for name, fails in (
+        ("yielded", np.zeros(len(t_0), dtype=np.bool_) if yielded is None else yielded),
         ("no_decision", ~times.is_decided),
         ("no_horizon", ~np.isfinite(times.t_close_s)),
         ("always_critical", (times.t_crit_s <= times.t_open_s) & (last == "critical")),

@@ -28,6 +28,9 @@ from giveway.roads.path_conflicts import (
 NOT_DRIVERS = (AgentKind.BICYCLE, AgentKind.PEDESTRIAN, AgentKind.PEDESTRIAN_OR_BICYCLE, AgentKind.TRAILER)
 """Kinds that neither take gaps nor offer them to drivers."""
 
+WALKERS = (AgentKind.PEDESTRIAN, AgentKind.PEDESTRIAN_OR_BICYCLE)
+"""Kinds that cross in front of vehicles; INTERACTION does not tell pedestrians from cyclists."""
+
 ARRIVAL_M = 40.0
 """A gap is offered to a target that is this near to the contested place."""
 
@@ -42,6 +45,7 @@ class Traffic:
         ids: (A,) of the agents.
         is_driver: (A,) bool.
         is_vulnerable: (A,) bool, pedestrians and cyclists.
+        is_walker: (A,) bool, pedestrians.
         first: (A,) first observed instant.
         xy: per agent, (n, 2) from the first to the last observed instant [m]; NaN in holes.
         paths: per agent, None for those who did not move.
@@ -53,6 +57,7 @@ class Traffic:
     ids: StrArray
     is_driver: BoolArray
     is_vulnerable: BoolArray
+    is_walker: BoolArray
     first: IntArray
     xy: tuple[FloatArray, ...]
     paths: tuple[DrivenPath | None, ...]
@@ -83,6 +88,7 @@ def traffic_of(scene: Scene) -> Traffic:
         ids=tracks.ids,
         is_driver=~np.isin(tracks.kind, [int(kind) for kind in NOT_DRIVERS]),
         is_vulnerable=np.isin(tracks.kind, [int(kind) for kind in AgentKind if kind.is_vulnerable]),
+        is_walker=np.isin(tracks.kind, [int(kind) for kind in WALKERS]),
         first=first,
         xy=tuple(tracks.xy[k, first[k] : last[k] + 1].copy() for k in range(tracks.num_agents)),
         paths=tuple(driven_paths(tracks)),
@@ -120,11 +126,15 @@ class Encounter:
         traffic: the recording.
         target: row of T.
         meetings: at least one, with observed times.
+        arrival_m: a gap is offered while T is this near to the place.
+        follows: numbers of the meetings in which T follows the first one of its group and decides nothing.
     """
 
     traffic: Traffic
     target: int
     meetings: tuple[Meeting, ...]
+    arrival_m: float = ARRIVAL_M
+    follows: frozenset[int] = frozenset()
 
     @property
     def path(self) -> DrivenPath:
@@ -138,22 +148,28 @@ class Encounter:
         """Arc length on T's path at which the contested place begins: the median over the meetings."""
         return float(np.median([m.conflict.s_in_m for m in self.meetings]))
 
+    def arrives(self, meeting: Meeting) -> int | None:
+        """First instant at which T is near to the place of a meeting."""
+        begin, end = self.traffic.span(self.target)
+        way = self.path.front_to(meeting.conflict.s_in_m, self.traffic.time_s[begin:end])
+        near = np.flatnonzero(way < self.arrival_m)
+        return begin + int(near[0]) if near.size else None
+
     def offered(self) -> Iterator[int]:
         """Numbers of the meetings that are gaps: all that passed while T was near, and the first one after it."""
         took = False
         for k, meeting in enumerate(self.meetings):
-            arrived = self.path.front_to(meeting.conflict.s_in_m, self.traffic.time_s)
-            begin, end = self.traffic.span(self.target)
-            near = np.flatnonzero(arrived[begin:end] < ARRIVAL_M)
-            if near.size == 0 or meeting.t_other_s < self.traffic.time_s[begin + int(near[0])]:
+            arrived = self.arrives(meeting)
+            if arrived is None or meeting.t_other_s < self.traffic.time_s[arrived]:
                 continue
             if meeting.t_other_s <= meeting.t_target_s:
-                yield k
+                if k not in self.follows:
+                    yield k
             elif not took:
                 took = True
                 entered = int(np.searchsorted(self.traffic.time_s, meeting.t_target_s))
                 first, stop = self.traffic.span(meeting.row)
-                if first <= entered < stop:
+                if first <= entered < stop and k not in self.follows:
                     yield k
 
 
@@ -169,7 +185,7 @@ class Streams(Protocol):
         ...
 
 
-def encounters_of(traffic: Traffic, streams: Streams) -> Iterator[Encounter]:
+def encounters_of(traffic: Traffic, streams: Streams, *, arrival_m: float = ARRIVAL_M) -> Iterator[Encounter]:
     """Encounters of every target that meets somebody with priority, in the order of tracks."""
     boxes = boxes_of(traffic.paths)
     for target in streams.targets(traffic):
@@ -192,4 +208,4 @@ def encounters_of(traffic: Traffic, streams: Streams) -> Iterator[Encounter]:
                     )
         if meetings:
             meetings.sort(key=lambda m: (m.t_other_s, m.row))
-            yield Encounter(traffic=traffic, target=target, meetings=tuple(meetings))
+            yield Encounter(traffic=traffic, target=target, meetings=tuple(meetings), arrival_m=arrival_m)

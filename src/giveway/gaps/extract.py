@@ -98,6 +98,13 @@ def gaps_from(
     """Characteristic times of given candidates; a reduced extraction forgets the other agents afterwards."""
     description = extraction.describe(raw, profile)
     times = characteristic_times(offset=raw.offset, time_s=raw.time_s, description=description, profile=profile)
+    if raw.yielded is not None:
+        times = replace(
+            times,
+            is_decided=times.is_decided & ~raw.yielded,
+            is_accepted=times.is_accepted & ~raw.yielded,
+            open_row=np.where(raw.yielded, -1, times.open_row),
+        )
     if extraction.info.is_reduced:
         distance = description.distance.copy()
         distance[:, 2:5] = description.missing_m
@@ -159,6 +166,7 @@ def admission_of(found: FoundGaps, rules: SampleRules, profile: Profile) -> Admi
         num_input=rules.num_input,
         num_input_max=rules.num_input if relaxed else rules.num_input_max,
         relaxed=rules.relaxed or relaxed,
+        yielded=found.raw.yielded,
     )
     if profile.standing_ego == "keep":
         return admission
@@ -210,7 +218,8 @@ def require_samples(extracted: Extracted, *, at_least: int, per_class: int) -> G
         f"{what}: {report.num_accepted} accepted and {report.num_rejected} rejected, "
         f"needed {at_least} in total and {per_class} of each",
         where=f"{report.dataset}, {report.choice} gaps, n_I = {report.num_input}",
-        found=f"{report.num_candidates} candidates; removed: " + ("; ".join(lost) or "none"),
+        found=f"{report.num_candidates} candidates; "
+        + ("removed: " + "; ".join(lost) if lost else "; ".join(report.notes)),
         hint=_remedy(report),
     )
 

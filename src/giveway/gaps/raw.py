@@ -62,6 +62,12 @@ class RawGaps:
         """N."""
         return len(self.offset) - 1
 
+    @property
+    def yielded(self) -> BoolArray | None:
+        """(N,) where T went first because E gave way; None where nobody looks at that."""
+        given = self.constants.get("yielded")
+        return None if given is None else given > 0
+
     def per_row(self, name: str) -> FloatArray:
         """A constant repeated for every row of its sample, (K,)."""
         if self.num_samples == 0:

@@ -116,7 +116,9 @@ def write_shown(found: FoundGaps, sample: str, out: Path) -> Shown:
 def facts_of(found: FoundGaps, index: int) -> dict[str, Any]:
     """Label, verdict and times of a candidate; times in seconds of the recording."""
     raw, times = found.raw, found.times
-    if times.is_decided[index]:
+    if raw.yielded is not None and raw.yielded[index]:
+        label = "yielded"
+    elif times.is_decided[index]:
         label = "accepted" if times.is_accepted[index] else "rejected"
     else:
         code = int(why_undecided(offset=raw.offset, description=found.description)[index])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.gaps.judgment import Judgment
+from giveway.gaps.judgment import Judgment, is_published_test
 from giveway.gaps.metric_table import Scores
 from giveway.metrics import MetricInfo
 from giveway.stats.multiple import holm
@@ -47,7 +47,7 @@ def paired_differences(first: Scores, second: Scores, info: MetricInfo) -> Float
 
 def split_test(difference: FloatArray, judgment: Judgment) -> PairedTest:
     """The published paired t-test in ``paper``, the corrected resampled one in ``clean``."""
-    return judgment.t_test(difference) if judgment.profile == "paper" else corrected_t_test(difference)
+    return judgment.t_test(difference) if is_published_test(judgment.profile) else corrected_t_test(difference)
 
 
 def tied_on_random_splits(
@@ -65,7 +65,7 @@ def tied_on_random_splits(
         if model != best and can_decide(difference.size):
             tests[model] = split_test(difference, judgment).p_value
     p_values = np.array(list(tests.values()))
-    if judgment.profile != "paper":
+    if not is_published_test(judgment.profile):
         p_values = holm(p_values)
     return frozenset(m for m, p in zip(tests, p_values, strict=True) if p >= ALPHA)
 

@@ -158,4 +158,4 @@ GENERIC = _of("generic", "Own data")
 """Six agents: E, T, before and behind E, before T, and the pedestrian or cyclist nearest to T."""
 
 IND, UNID, EXID = _of("ind", "inD"), _of("unid", "uniD"), _of("exid", "exiD")
-SIND, DUT, CITR = _of("sind", "SinD"), _of("dut", "DUT"), _of("citr", "CITR")
+SIND = _of("sind", "SinD")

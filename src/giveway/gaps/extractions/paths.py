@@ -19,7 +19,7 @@ from giveway.gaps.encounters import ARRIVAL_M, Encounter, Meeting, Streams, Traf
 from giveway.gaps.order import order_between
 from giveway.gaps.protocol import Candidates
 from giveway.gaps.raw import Description, OneSample, RawGaps, empty_distances, stack
-from giveway.gaps.references import MedianReferences, Reference, ReferenceBook
+from giveway.gaps.references import EntryReferences, MedianReferences, Reference, ReferenceBook
 from giveway.roads.path_conflicts import DrivenPath, waits_inside
 
 ROLES = ("E", "T", "1", "2", "3", "4")
@@ -59,31 +59,31 @@ def path_samples(encounters: Sequence[Encounter], book: ReferenceBook, *, prefix
         if references is None:
             continue
         for k in encounter.offered():
-            sample = _sample(encounter, k, references.pairs, references.entry, prefix)
+            sample = path_sample(encounter, k, references, prefix)
             if sample is not None:
                 yield sample
 
 
-def path_gaps(samples: Sequence[OneSample]) -> RawGaps:
+def path_gaps(samples: Sequence[OneSample], *, vulnerable: Sequence[str] = ("4",)) -> RawGaps:
     """Candidate gaps of one or more sites."""
     offset = np.array([s.constants["entry_x"] for s in samples])
     boundary = AcceptanceBoundary(
         normal=np.tile([1.0, 0.0], (len(samples), 1)), offset_m=offset, radius_m=np.full(len(samples), np.nan)
     )
-    return stack(samples, roles=ROLES, vulnerable=("4",), boundary=boundary)
+    return stack(samples, roles=ROLES, vulnerable=vulnerable, boundary=boundary)
 
 
-def describe_paths(raw: RawGaps) -> Description:
+def describe_paths(raw: RawGaps, *, arrival_m: float = ARRIVAL_M) -> Description:
     """Distances of fronts to the contested place; ``way_m`` and ``truth_m`` of a role are its remaining way.
 
     ::
 
         D_C = way_E   D_A = way_T   D_1 = way_E - way_1 - l_1   D_2 = way_2 - way_E - l_2   D_3 = way_T - way_3 - l_3
-        L_E, L_T: extent of what is contested on each path     valid: both recorded, T within 40 m of the place
+        L_E, L_T: extent of what is contested on each path     valid: both recorded, T within arrival_m of the place
     """
     truth = _distances(raw, raw.truth_m)
     with np.errstate(invalid="ignore"):
-        valid = np.isfinite(truth[:, 0]) & np.isfinite(truth[:, 1]) & (truth[:, 1] < ARRIVAL_M)
+        valid = np.isfinite(truth[:, 0]) & np.isfinite(truth[:, 1]) & (truth[:, 1] < arrival_m)
     return Description(valid=valid, distance=_distances(raw, raw.way_m), truth=truth, missing_m=MISSING_M)
 
 
@@ -122,10 +122,9 @@ class _Role:
         return way, np.where(np.isnan(xy[:, 0]), np.nan, driven)
 
 
-def _sample(
-    encounter: Encounter, k: int, pairs: Sequence[tuple[Reference, Reference]], entry: int, prefix: str
-) -> OneSample | None:
-    traffic, meeting = encounter.traffic, encounter.meetings[k]
+def path_sample(encounter: Encounter, k: int, references: EntryReferences, prefix: str) -> OneSample | None:
+    """The candidate gap of one meeting; None if T and E are recorded together for less than two instants."""
+    traffic, meeting, pairs = encounter.traffic, encounter.meetings[k], references.pairs
     spans = traffic.span(meeting.row), traffic.span(encounter.target)
     rows = slice(max(s[0] for s in spans), min(s[1] for s in spans))
     if rows.stop - rows.start < 2:
@@ -158,7 +157,7 @@ def _sample(
         time_s=traffic.time_s[rows],
         xy=np.stack(xy, axis=1),
         constants={
-            "entry": float(entry),
+            "entry": float(references.entry),
             "entry_x": float(rotated(enters.xy - place.xy, turn)[0]),
             "place_x": float(place.xy[0]),
             "place_y": float(place.xy[1]),
@@ -187,8 +186,10 @@ def _role(encounter: Encounter, k: int, reference: Reference) -> _Role | None:
 
 
 def _leader(encounter: Encounter, meeting: Meeting, own: Reference) -> _Role | None:
-    """The car in T's stream that entered the place last before T."""
+    """The car in T's stream that entered the place last before T; nobody leads a pedestrian."""
     traffic = encounter.traffic
+    if traffic.is_walker[encounter.target]:
+        return None
     marks = own.line.at(np.array([own.in_m - STREAM_BACK_M, own.in_m]))
     best: tuple[float, _Role] | None = None
     begin = traffic.time_s[traffic.span(encounter.target)[0]]
@@ -217,7 +218,7 @@ def _most_relevant(encounter: Encounter, own: Reference, rows: slice) -> int | N
     best: tuple[float, int] | None = None
     for row in np.flatnonzero(traffic.is_vulnerable).tolist():
         xy = traffic.within(row, rows)
-        if np.isnan(xy[:, 0]).all():
+        if row == encounter.target or np.isnan(xy[:, 0]).all():
             continue
         to_entry, to_target = (np.hypot(*(xy - other).T) for other in (point, target))
         with np.errstate(invalid="ignore"):

@@ -24,7 +24,8 @@ def complete_ring(xy: FloatArray, roles: tuple[str, ...], radius_m: FloatArray, 
     1       (R + 40 + 10 t, 0.4 pi)                outside R: same angle, radius goes on (10 m/s from one point)
     2       (R + 40 + 10 (n_I dt - t), -0.9 pi)    inside R: same radius, angle goes on (5 m/s from one point)
     3       (R + 20 + 10 t, 0.4 pi)                as 1
-    4       at (-200, 50)                          linear in time; ``ped_fill = x_from_y`` repeats a published slip
+    4       at (-200, 50)                          linear in time; ``ped_fill = x_from_y``: x and y are the known y,
+                                                   ends held, as published by a slip
     ======  =====================================  ==========================================================
 
     Args:
@@ -50,25 +51,25 @@ def complete_ring(xy: FloatArray, roles: tuple[str, ...], radius_m: FloatArray, 
                     radius = np.full(len(steps), FAR_M)
                 xy[i, k] = radius[:, None] * np.array([np.cos(angle), np.sin(angle)])
             elif not known.all():
-                xy[i, k] = _extended(xy[i, k], known, float(radius_m[i]), leaving=role == "1")
+                xy[i, k] = _extended(xy[i, k], known, float(radius_m[i]))
         k = roles.index("4")
         known = np.isfinite(xy[i, k]).all(axis=1)
         if not known.any():
             xy[i, k] = NOWHERE if profile.phantoms == "invented" else FAR_M * NOWHERE / np.hypot(*NOWHERE)
+        elif not known.all() and profile.ped_fill == "x_from_y":
+            xy[i, k] = np.interp(steps, steps[known], xy[i, k, known, 1])[:, None]
         elif not known.all():
-            source = xy[i, k].copy()
-            first = 1 if profile.ped_fill == "x_from_y" else 0
-            for axis, values in ((0, source[:, first]), (1, source[:, 1])):
-                xy[i, k, ~known, axis] = _linear(steps, known, values)[~known]
+            for axis in (0, 1):
+                xy[i, k, ~known, axis] = _linear(steps, known, xy[i, k, :, axis].copy())[~known]
     return xy
 
 
-def _extended(xy: FloatArray, known: BoolArray, outer: float, *, leaving: bool) -> FloatArray:
+def _extended(xy: FloatArray, known: BoolArray, outer: float) -> FloatArray:
     """Polar continuation of a track that begins or ends within the inputs; holes are interpolated.
 
-    A single point outside the ring drives away (``leaving``) or approaches.
+    A single point outside the ring drives away, whichever way its car went: the published code does so for all roles.
     """
-    default = (DRIVING_MPS if leaving else -DRIVING_MPS) * DT_S
+    default = DRIVING_MPS * DT_S
     steps = np.arange(len(xy))
     radius = np.hypot(xy[:, 0], xy[:, 1])
     angle = np.full(len(xy), np.nan)
