@@ -148,7 +148,7 @@ def run(
     preset: Annotated[Sequence[str], "quick, demo, experiment-1, -2 or -3; several only with --dry-run."] = (),
     data: Annotated[Sequence[str], "Recordings, DATASET=FOLDER or DATASET=s3://…; repeatable."] = (),
     predictor: Sequence[str] = (),
-    profile: Annotated[str | None, "clean or paper; overrides the specification."] = None,
+    profile: Annotated[str | None, "clean, paper or printed; overrides the specification."] = None,
     settings: Sequence[str] = (),
     seed: Annotated[int | None, "Root of all random streams; overrides the specification."] = None,
     paths: Annotated[str | None, "Predictor of trajectories given the decision, e.g. T++ or TPP_small."] = None,
