@@ -15,7 +15,8 @@ from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samp
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
-from giveway.gaps.profile import Profile
+from giveway.gaps.profile import Profile, profile_with
+from giveway.gaps.replays import SampleSet
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.spec import RunSpec, spec_from
 from giveway.predictors import registered
@@ -171,13 +172,33 @@ def extractions(
     switches: Mapping[str, Any] | None = None,
 ) -> list[Extracted]:
     """Samples at several prediction times with the counts of what was left out; all three times by default."""
+    sampling = {"n_input": n_input, "n_input_max": n_input_max, "relaxed": relaxed}
+    sets = sample_sets_at(dataset, root, times=times, profile=profile, switches=switches, **sampling)
+    return [one.extracted for one in sets]
+
+
+def sample_sets_at(
+    dataset: str,
+    root: Path | str,
+    *,
+    times: Sequence[str] = (),
+    n_input: int = 2,
+    n_input_max: int = 8,
+    relaxed: bool = False,
+    profile: str = "clean",
+    switches: Mapping[str, Any] | None = None,
+) -> list[SampleSet]:
+    """The same with the candidates that the samples were cut from."""
     rules = rules_named(profile, switches)
     choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
     extraction = EXTRACTIONS.get(dataset)
-    found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
+    source = source_at(extraction.info.dataset, root)
+    found = find_gaps(extraction, scenes_of(source), rules)
+    sampling = [SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed) for c in choices]
+    whose = profile_with(rules.model_dump()) or "own"
     return [
-        samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
-        for c in choices
+        SampleSet(extracted=samples_at(found, one, rules), found=found, profile=whose, is_synthetic=source.is_synthetic)
+        for one in sampling
     ]
 
 
