@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import commotions_torch as eager
@@ -104,6 +105,8 @@ def effects_of_fitting(seeds: int) -> dict[str, list[tuple[float, float]]]:
         for name, label, switches in (
             ("CM_INA12", "loss 2 as printed", {"spread_term": "absolute"}),
             ("CM_INA21", "second box one fifth", {"box_fraction": 0.2}),
+            ("CM_INA21", "ranges of table II", {"bounds": "printed", "search_scale": "ln"}),
+            ("CM_INA21", "Sobol points in stage 1 only", {"sobol_points": "first_stage"}),
         ):
             usual = fitted_rates(name, seed, scene)
             found.setdefault(f"{name}: {label}", []).append(change(usual, fitted_rates(name, seed, scene, **switches)))
@@ -148,6 +151,12 @@ def main() -> None:
                 scene, theta, config, num_paths=PATHS, seed=1, precision="float64", step_count="float32"
             ).probability
             found.setdefault(f"{control[2]}C: last step lost", []).append(change(kernel["float64"], fewer))
+            for reading in ({"speed_prior": "speed"}, {"dt_free": "both"}):
+                printed = simulate_encounters(
+                    scene, theta, replace(config, **reading), num_paths=PATHS, seed=1, precision="float64"
+                ).probability
+                label = f"{control[2]}C: table II, {next(iter(reading))}"
+                found.setdefault(label, []).append(change(kernel["float64"], printed))
             sets = [
                 simulate_encounters(
                     scene,

@@ -69,7 +69,8 @@ def test_every_switch_is_read_by_some_cell_or_by_tables() -> None:
             "models": ["LR_1D", "T++", "CM_AIJ11"],
             "conditional_paths": "CV_residual",
             "n_input": [2],
-            "switches": {"commotions_evaluations": 100},
+            "profile": "printed",  # a switch with a default is named only where it differs
+            "switches": {"commotions_evaluations": 100, "decision_instant": "horizon"},
         },
         where="test",
     )

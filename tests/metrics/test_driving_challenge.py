@@ -211,6 +211,9 @@ def test_an_unknown_variant_names_the_known_ones():
     with pytest.raises(UnknownNameError, match="challenge_coded"):
         rules_called("challenge_code")
     assert rules_called("as_coded") is AS_CODED
+    for name in ("printed", "challenge_printed", "challenge_documented", "as_documented"):
+        assert rules_called(name) is AS_DOCUMENTED
+    assert METRICS.get("challenge_printed") is METRICS.get("challenge_documented")
 
 
 def test_the_jerks_and_shortfalls_of_all_ticks_give_the_terms_back():

@@ -81,3 +81,33 @@ def test_the_form_of_a_metric_is_the_one_that_was_computed(small_frame: pl.DataF
     assert metric_form(renamed, "auc", "clean") == "auc_paper"
     assert metric_form(small_frame.with_columns(pl.lit("auc").alias("metric")), "auc", "paper") == "auc"
     assert metric_form(small_frame, "auc", "paper") == "auc_paper"
+
+
+def test_tables_of_profiles_are_never_mixed_and_printed_is_judged_as_printed(small_frame: pl.DataFrame) -> None:
+    """Equation 26: printed has the paired t-test, as paper; clean the corrected one."""
+    profiles = {"clean": "auc", "paper": "auc_paper", "printed": "auc_printed"}
+    parts = [
+        small_frame.with_columns(pl.lit(name).alias("profile"), pl.lit(form).alias("metric"), pl.col("value") - k / 100)
+        for k, (name, form) in enumerate(profiles.items())
+    ]
+    mixed = pl.concat(parts)
+    with pytest.raises(UsageError, match="choose the profile"):
+        benchmark_table(mixed, metric="auc", t0="constant")
+    for part, (name, form) in zip(parts, profiles.items(), strict=True):
+        alone, chosen = (benchmark_table(f, metric="auc", t0="constant", profile=name) for f in (part, mixed))
+        assert chosen.csv() == alone.csv()
+        assert f"Profile {name}, metric {form} " in chosen.caption
+        assert ("paired t-test" in chosen.caption) == (name != "clean")
+
+
+@pytest.mark.parametrize(("value", "warned"), [(0.995, True), (0.985, False)])
+def test_a_table_says_where_auc_tells_nothing(small_frame: pl.DataFrame, value: float, warned: bool) -> None:
+    """A trivial model above 0.99 leaves no room for others."""
+    one = small_frame.filter(pl.col("metric") == "ade").with_columns(
+        pl.lit("auc").alias("metric"), pl.lit(value).alias("value"), pl.lit("LR_1D").alias("model")
+    )
+    frame = one.unique(["dataset", "t0", "n_input", "split", "repetition"], maintain_order=True)
+    notes = benchmark_table(frame, metric="auc", t0="constant").notes
+    assert any("cannot tell models apart by AUC (LR_1D has 0.995)" in note for note in notes) == warned
+    other = frame.with_columns(pl.lit("T++").alias("model"))
+    assert not any("cannot tell" in note for note in benchmark_table(other, metric="auc", t0="constant").notes)

@@ -154,7 +154,7 @@ def test_nonsense_is_refused_with_a_sentence(counts: np.ndarray, weights: object
 @pytest.mark.parametrize(
     ("kappa", "printed", "half_open"),
     [
-        (-0.01, "below chance", "below chance"),
+        (-0.01, "no word", "below chance"),
         (0.0, "slight", "slight"),
         (0.20, "slight", "fair"),
         (0.2049, "slight", "fair"),
@@ -166,7 +166,7 @@ def test_nonsense_is_refused_with_a_sentence(counts: np.ndarray, weights: object
         (0.805, "almost perfect", "almost perfect"),
         (1.0, "almost perfect", "almost perfect"),
         (1.0 + 2.3e-16, "almost perfect", "almost perfect"),
-        (1.5878, "not a kappa", "not a kappa"),
+        (1.5878, "no word", "not a kappa"),
         (float("nan"), "undefined", "undefined"),
     ],
 )
@@ -303,3 +303,15 @@ def test_alpha_equals_the_krippendorff_package(weights, metric: str) -> None:
         counts[0] = [1, 0, 0, 0, 0]
         expected = krippendorff.alpha(value_counts=counts, value_domain=[1, 2, 3, 4, 5], level_of_measurement=metric)
         assert krippendorff_alpha(counts, weights=weights).coefficient == pytest.approx(expected, abs=1e-9)
+
+
+def test_printed_rules_of_degenerate_tables() -> None:
+    """Equation 3 with P_i = 0 for one rating; equation 7 is 0 where P = P_e, even if both are 1."""
+    one_category = np.array([[2, 0, 0], [1, 0, 0]])  # P = (4/2 + 0)/2 = 1 = P_e
+    assert (as_printed(one_category).coefficient, as_printed(one_category).reason) == (0.0, "")
+    assert np.isnan(weighted_fleiss(one_category).coefficient)
+    unanimous = as_printed(np.array([[3, 0, 0], [3, 0, 0]]))  # P = 1.5 > P_e = 1: the print divides by zero
+    assert np.isnan(unanimous.coefficient)
+    assert unanimous.reason
+    singles = np.array([[1, 0], [0, 1]])
+    assert as_printed(singles).observed == 0.0

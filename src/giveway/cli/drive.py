@@ -23,7 +23,7 @@ Folder = Annotated[Path, "Folder that holds the recordings."]
 Sites = Annotated[Sequence[str], "Only sites whose name contains this; repeatable."]
 Dataset = Annotated[str, "Registered adapter of the recordings."]
 Traffic = Literal["clean", "paper"]
-Variant = Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."]
+Variant = Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_printed."]
 
 
 @command(app)

@@ -44,7 +44,7 @@ def serve(
     role: Annotated[Literal["predictor", "planner"], "What the client does."] = "predictor",
     predictor: Annotated[str, "Predictor in this process, with --role planner."] = "constant_velocity",
     planner: Annotated[str, Opt("Planner in this process, with --role predictor.", ("--planner", "-e"))] = "default",
-    metric: Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_documented."] = "challenge",
+    metric: Annotated[str, "Challenge metric: challenge, challenge_coded, challenge_printed."] = "challenge",
     max_cases: int | None = None,
     seed: int = 0,
     check: Annotated[

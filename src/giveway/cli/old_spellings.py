@@ -46,7 +46,7 @@ def _json(value: str) -> list[str]:
 
 
 def _metric(value: str) -> list[str]:
-    old = {"default": "challenge", "as_coded": "challenge_coded", "as_documented": "challenge_documented"}
+    old = {"default": "challenge", "as_coded": "challenge_coded", "as_documented": "challenge_printed"}
     return ["--metric", old.get(value, value)]
 
 

@@ -132,7 +132,11 @@ class Trajectories(Prediction):
             current: (N, 5) states now, before the first position.
         """
         if self.heading is not None and self.velocity is not None:
-            return np.concatenate([self.xy, self.velocity, self.heading[..., None]], axis=-1)
+            states = np.empty((*self.xy.shape[:3], 5), np.result_type(self.xy, self.velocity, self.heading))
+            for axis in range(2):  # faster than to concatenate axes of two
+                states[..., axis], states[..., 2 + axis] = self.xy[..., axis], self.velocity[..., axis]
+            states[..., HEADING] = self.heading
+            return states
         now = np.broadcast_to(current[:, None], (*self.xy.shape[:2], current.shape[-1]))
         states = states_from_positions(now, self.xy, self.dt_s)
         if self.heading is not None:

@@ -37,7 +37,7 @@ class DriveSpec(BaseModel):
         planner: registered name, import path, or an object with ``info`` and ``plan``.
         cases: case file or folder, or a :class:`giveway.sim.case_sets.CaseSet`; the bundled set if None.
         data: folder with the recordings of the cases.
-        metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_documented``.
+        metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_printed``.
         max_cases: drive at most this many cases, in file order.
         seed: root of all random streams.
         traffic: how other cars drive: ``clean`` (they give way and react, constants of people) or ``paper`` (as in the

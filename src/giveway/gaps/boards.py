@@ -1,4 +1,4 @@
-"""Pages of the gap-acceptance benchmark: leaderboards, figure of the papers, drop reasons, learning curves."""
+"""Pages of the gap-acceptance benchmark: leaderboards, figure of the papers, learning curves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import io
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,12 +14,19 @@ from scipy import stats
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, GivewayError, MissingDependencyError
 from giveway.experiments.store import Store
-from giveway.gaps.metric_table import MetricTable, Selection, select_results
+from giveway.gaps.judgment import is_published_test
+from giveway.gaps.metric_table import MetricTable, Selection, saturation_notes, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
 from giveway.gaps.published import published_value
-from giveway.gaps.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
+from giveway.gaps.significance import (
+    NO_TIES,
+    tie_caption,
+    tie_groups,
+    tied_on_critical_split,
+    tied_on_random_splits,
+)
 from giveway.metrics import METRICS, MetricInfo
-from giveway.reports.charts import Line, curves, stacked_bars
+from giveway.reports.charts import Line, curves
 from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
 from giveway.reports.table import Entry, Table, entry, number, table_of
 from giveway.stats.paired import TEST_TO_TRAIN
@@ -42,9 +48,6 @@ COLUMNS = (
     "splits",
     "samples",
 )
-
-LEADING = 4
-"""Leaders that are named on the first page of a site."""
 
 
 def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple[list[Page], list[Block]]:
@@ -87,7 +90,7 @@ def _board_page(results: MetricTable, info: MetricInfo, profile: str | None, rea
         file=f"board-{t0}-{info.name}{'-' + profile if profile else ''}.html",
         title=f"{title}, {t0} gaps{suffix}",
         lead=f"{title}{unit} at {t0} gaps; {info.better} is better. {info.formula}",
-        blocks=(table,),
+        blocks=(*(Paragraph(text=note, warning=True) for note in saturation_notes(results)), table),
         group="Leaderboards",
     )
 
@@ -108,9 +111,10 @@ def _ranked(
     )
     tied = tied_on_random_splits(scores, best, info, results.judgment)
     tied_critical = tied_on_critical_split(scores, best_critical, info, results.judgment)
-    for rank, model in enumerate(ordered, start=1):
+    ranks = _ranks(tie_groups(scores, info, results.judgment))
+    for model in ordered:
         s = scores[model]
-        ends = np.clip(interval(s.value, corrected=results.profile != "paper"), *info.range)
+        ends = np.clip(interval(s.value, corrected=not is_published_test(results.profile)), *info.range)
         low, high = float(ends[0]), float(ends[1])
         known = published_value(metric=info.name, t0=results.selection.t0, dataset=dataset, model=model, n_input=n)
         published = known if dataset in real else None
@@ -118,10 +122,10 @@ def _ranked(
         yield (
             entry(dataset_title(dataset)),
             entry(n),
-            entry(rank),
+            ranks.get(model, Entry()),
             entry(model),
             entry(means[model], 3, mark="best" if model == best else "tied" if model in tied else ""),
-            entry(low, text=f"{number(low)} to {number(high)}") if math.isfinite(low) else Entry(),
+            entry(low, text=f"{number(low)} to {number(high)}") if high > low else Entry(),
             entry(sd, 3),
             entry(s.critical, 3, mark="best" if model == best_critical else "tied" if model in tied_critical else ""),
             Entry()
@@ -131,6 +135,15 @@ def _ranked(
             entry(len(s.repetition)),
             entry(s.num_samples),
         )
+
+
+def _ranks(groups: Sequence[Sequence[str]]) -> dict[str, Entry]:
+    """The same rank for all that are tied, e.g. ``1 =``, then that of the next by counting."""
+    ranks: dict[str, Entry] = {}
+    for group in groups:
+        rank = len(ranks) + 1
+        ranks |= {model: entry(rank, text=f"{rank} =" if len(group) > 1 else str(rank)) for model in group}
+    return ranks
 
 
 def interval(values: FloatArray, *, corrected: bool) -> tuple[float, float]:
@@ -172,42 +185,6 @@ def paper_figure(frame: pl.DataFrame) -> Picture | Paragraph:
     alt = "Every result at a glance: a plot per metric and dataset with all models side by side"
     title = "All results (figures 5 and 6)"
     return Picture(title=title, file="figure.svg", alt=alt, data=buffer.getvalue(), caption=caption)
-
-
-def drop_blocks(drops: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """What became of the candidate gaps: kept or why not."""
-    if not drops:
-        return [Paragraph(text="This store keeps no counts of dropped candidates.")]
-    reasons = [
-        r for r in dict.fromkeys(r for d in drops for r in d["dropped"]) if any(d["dropped"].get(r) for d in drops)
-    ]
-    names = [f"{dataset_title(d['dataset'])}, {d['choice']}, n_I {d['num_input']}" for d in drops]
-    counts = [[d["num_accepted"], d["num_rejected"], *(d["dropped"].get(r, 0) for r in reasons)] for d in drops]
-    parts = ["accepted", "rejected", *(r.replace("_", " ") for r in reasons)]
-    rows = (
-        (entry(name), entry(d["num_candidates"]), *map(entry, values), entry(d.get("delta_t_s"), 2))
-        for name, d, values in zip(names, drops, counts, strict=True)
-    )
-    table = table_of("", ("samples of", "candidates", *parts, "Δt [s]"), rows)
-    chart = Chart(title="", svg=stacked_bars(names, parts, counts, what="What became of the candidate gaps"))
-    warned = [Paragraph(text=f"{names[n]}: {said}") for n, d in enumerate(drops) for said in d.get("warnings", ())]
-    notes = [Paragraph(text=f"{names[n]}: {note}") for n, d in enumerate(drops) for note in d.get("notes", ())]
-    return [chart, table, *warned, *_why_tables(names, drops), *notes]
-
-
-def _why_tables(names: Sequence[str], drops: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """Sub-reasons of candidates without a decision and verdicts of the order check, with examples."""
-    blocks: list[Block] = []
-    for field, title in (("why_undecided", "Why nothing is decided"), ("order", "Labels and the order of passage")):
-        rows = [
-            (entry(name), entry(why.replace("_", " ")), entry(n), entry(", ".join(d["examples"].get(why, ())[:3])))
-            for name, d in zip(names, drops, strict=True)
-            for why, n in d.get(field, {}).items()
-            if n
-        ]
-        if rows:
-            blocks.append(table_of(title, ("samples of", "what", "count", "examples"), rows, numeric={2}))
-    return blocks
 
 
 def curve_blocks(trainings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> list[Block]:
@@ -254,7 +231,7 @@ def _mean(values: FloatArray) -> float:
 
 
 def _caption(results: MetricTable, info: MetricInfo) -> str:
-    paper = results.profile == "paper"
+    paper = is_published_test(results.profile)
     test = "paired t-test" if paper else "corrected resampled t-test with Holm's correction"
     sentences = [
         "Underlined: best of its dataset and input length.",
@@ -273,7 +250,7 @@ def overview_blocks(pages: Sequence[Page]) -> list[Block]:
     rows: list[tuple[Entry, ...]] = []
     for page in pages:
         table = next(block for block in page.blocks if isinstance(block, Table))
-        winners = [row for row in table.rows if row[2].text == "1"]
+        winners = list({(row[0].text, row[1].text): row for row in reversed(table.rows)}.values())[::-1]
         ties = {
             (row[0].text, row[1].text): [r[3].text for r in table.rows if r[:2] == row[:2] and r[4].mark == "tied"]
             for row in winners
@@ -287,13 +264,6 @@ def overview_blocks(pages: Sequence[Page]) -> list[Block]:
     caption = "One line per leaderboard, dataset and input length; the heading of a line leads to all models."
     table = table_of("Leaders", columns, rows, numeric={2, 4, 5}, filters={1, 2}, caption=caption)
     return [table] if rows else []
-
-
-def leading_facts(overview: Sequence[Block]) -> list[tuple[str, str]]:
-    """The first few leaders, for the first page of the site."""
-    tables = [block for block in overview if isinstance(block, Table)]
-    rows = tables[0].rows[:LEADING] if tables else ()
-    return [(f"{row[0].text}, {row[1].text}", f"{row[3].text} {row[4].text}") for row in rows]
 
 
 def learning_curves(store: Store, tidy: pl.DataFrame) -> dict[str, list[Mapping[str, float | None]]]:

@@ -18,7 +18,7 @@ from giveway.core.errors import EmptySelectionError, UnknownNameError
 from giveway.core.seeds import stream
 from giveway.experiments.store import Store
 from giveway.gaps.frame import gap_frame
-from giveway.gaps.judgment import Judgment, metric_form
+from giveway.gaps.judgment import Judgment, is_published_test, metric_form
 from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
 from giveway.gaps.resampling import UNKNOWN_GROUPS, Resampled, bootstrap_difference, defined_mean
@@ -44,7 +44,7 @@ class Comparison:
         t_test: paired t-test over random splits; None with fewer than two splits in common.
         corrected: corrected resampled t-test; None likewise.
         critical: critical-split bound; None without critical split.
-        holm_p: p-value of ``corrected`` (``t_test`` in profile ``paper``) after Holm over all comparisons.
+        holm_p: p-value of ``corrected`` (``t_test`` in ``paper`` and ``printed``) after Holm over all comparisons.
         a_measure: Vargha-Delaney A over splits, 1 if A is always better.
         bootstrap: interval of the mean difference over random splits; None if there is none.
         resampling: what the bootstrap drew, or why there is no interval; empty if none was asked for.
@@ -222,7 +222,7 @@ def _compare(
 
 
 def _with_holm(comparisons: list[Comparison], profile: str) -> tuple[Comparison, ...]:
-    tests = [c.t_test if profile == "paper" else c.corrected for c in comparisons]
+    tests = [c.t_test if is_published_test(profile) else c.corrected for c in comparisons]
     adjusted = holm(np.array([math.nan if t is None else t.p_value for t in tests]))
     return tuple(replace(c, holm_p=float(p)) for c, p in zip(comparisons, adjusted, strict=True))
 

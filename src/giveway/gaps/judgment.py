@@ -23,10 +23,15 @@ RULES: tuple[Profile, ...] = ("paper", "clean")
 """Values of ``critical_bound`` that stand for a rule; a number is the bound itself."""
 
 
+def is_published_test(profile: str) -> bool:
+    """Whether a profile judges by the paired t-test of the publications instead of the corrected one."""
+    return profile in ("paper", "printed")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
     """Attributes:
-    profile: ``paper`` uses the paired t-test for marks, ``clean`` the corrected resampled one.
+    profile: ``paper`` and ``printed`` use the paired t-test for marks (eq. 26), ``clean`` the corrected resampled one.
     ddof: divisor of deviations over splits: 0 divides by their number R, 1 by R - 1.
     critical_bound: deviations by which a difference on the critical split must exceed zero, or the rule for it.
     """
@@ -67,6 +72,7 @@ class Judgment:
 
 DEFAULTS = {
     "paper": Judgment(profile="paper", ddof=0, critical_bound="paper"),
+    "printed": Judgment(profile="printed", ddof=0, critical_bound="paper"),
     "clean": Judgment(profile="clean", ddof=1, critical_bound="clean"),
 }
 

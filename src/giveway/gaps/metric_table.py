@@ -12,6 +12,8 @@ import polars as pl
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.gaps.judgment import Judgment, judgment_of
+from giveway.gaps.naming import dataset_title
+from giveway.metrics import PAPER_FORMS, PRINTED_FORMS
 
 NEEDED = (
     "dataset",
@@ -93,6 +95,28 @@ class MetricTable:
     old_versions: bool
 
 
+TRIVIAL = ("LR_1D", "LR_2D", "DDM", "CV", "CA")
+"""Models that anybody can write down in a line; what they solve is no test of others."""
+
+SATURATED_AUC = 0.99
+
+
+def saturation_notes(results: MetricTable) -> list[str]:
+    """A sentence for every dataset and input length whose AUC says nothing: a trivial model is above 0.99."""
+    if results.selection.metric not in ("auc", *(forms["auc"] for forms in (PAPER_FORMS, PRINTED_FORMS))):
+        return []
+    found: dict[tuple[str, int], tuple[float, str]] = {}
+    for (dataset, model, n), scores in results.scores.items():
+        known = scores.value[np.isfinite(scores.value)]
+        if model in TRIVIAL and known.size and known.mean() > SATURATED_AUC:
+            found[dataset, n] = max(found.get((dataset, n), (0.0, "")), (float(known.mean()), model))
+    return [
+        f"{dataset_title(dataset)}, n_I {n}: this cell cannot tell models apart by AUC ({model} has {value:.3f}); see "
+        "log loss, the critical split, the initial gaps."
+        for (dataset, n), (value, model) in found.items()
+    ]
+
+
 def select_results(frame: pl.DataFrame, selection: Selection) -> MetricTable:
     """Pick the numbers of a table from a tidy frame (see :func:`giveway.experiments.collect`).
 
@@ -107,8 +131,8 @@ def select_results(frame: pl.DataFrame, selection: Selection) -> MetricTable:
             found=f"{frame.height} rows without the columns {', '.join(missing)}",
             hint="give the folder of a finished benchmark run",
         )
-    kept = _filter(frame, selection)
-    kept, profile = _one_profile(kept, selection)
+    kept, profile = _one_profile(frame, selection)  # before the metric, whose name may tell profiles apart
+    kept = _filter(kept, selection)
     newest = max(kept["metric_version"])
     current = kept.filter(pl.col("metric_version") == newest)
     _refuse_duplicates(current)

@@ -152,17 +152,63 @@ class Profile(BaseModel):
     ring_radius: Literal["rounded", "exact"] = Field(
         description="rounD: radius in the 1D description, rounded to millimeters as published, or exact."
     )
+    leeds_d_a: Literal["to_the_line", "unreadable"] = Field(
+        default="to_the_line",
+        description="Leeds D_A: from T's front to the line it crosses. Eq. 12 prints D_C there once more, which would "
+        "make every sample a tie; 'unreadable' says so, and the same distance stands in.",
+    )
     commotions: Literal["published", "printed", "corrected"] = Field(
         description="Fitting of the CM models. 'published': Sobol points and expected improvement, some horizons lose "
-        "their last step, and logarithms are deployed when stage 1 of 2 wins; 'corrected': the optimizer that reaches "
-        "lower losses in the same time, whole horizons, the best parameters; 'printed': the published search with eq. "
-        "17 at t_C, the spread term of eq. 19 in seconds and a second box of one fifth."
+        "their last step, and logarithms are deployed when stage 1 of 2 wins; 'printed': the same search without these "
+        "two mistakes; 'corrected': the optimizer that reaches lower losses in the same time. The switches below say "
+        "the rest."
+    )
+    decision_instant: Literal["horizon", "before_closing"] = Field(
+        default="before_closing",
+        description="CM: a path accepts if it enters before the last step of the simulation, which is t_C rounded up "
+        "to 0.2 s, or before t_C itself (eq. 17).",
+    )
+    spread_term: Literal["relative", "absolute"] = Field(
+        default="relative",
+        description="CM, loss 2: spread of t_A relative to the horizon and capped at 0.1, or in seconds (eq. 19).",
+    )
+    second_box: float = Field(
+        default=0.25,
+        gt=0,
+        le=1,
+        description="CM, two stages: width of the second box as a part of each range; one fifth as printed.",
+    )
+    sobol_points: Literal["each_stage", "first_stage"] = Field(
+        default="each_stage",
+        description="CM, two stages: 210 Sobol points in each, or in the first only, as printed: 210 and 100 "
+        "evaluations, then 100 more that go on with what the first stage has seen.",
+    )
+    parameter_bounds: Literal["computed", "printed"] = Field(
+        default="computed",
+        description="CM: ranges of the parameters as searched by the published code, or of table II, inclusive: T_s "
+        "and D_s from 0, DeltaT from 1.01 dt, ends of powers of ten as printed.",
+    )
+    speed_prior: Literal["free_speed", "speed"] = Field(
+        default="free_speed",
+        description="CM: initial spread of the other's speed relative to its free speed, or to its speed at t_0 (table "
+        "II; 0 for who stands). The mean is not printed; the free speed stands in.",
+    )
+    dt_free: Literal["jerk_control", "both"] = Field(
+        default="jerk_control",
+        description="CM: regaining the free speed takes 10 s with jerk control (else DeltaT), or with acceleration "
+        "control too (table II).",
+    )
+    search_scale: Literal["log10", "ln"] = Field(
+        default="log10",
+        description="CM: logarithm in which parameters with powers of ten are searched; the box is the same, values "
+        "differ by rounding only.",
     )
     commotions_evaluations: int | None = Field(
         default=None,
         ge=4,
         description="Evaluations per stage when a CM model is fitted, at least 4; half of them, at most 210, are Sobol "
-        "points. None leaves it to the optimizer: 360 (one stage) or 310 (each of two) published, else 900 or 450.",
+        "points. None leaves it to the optimizer: 360 (one stage) or 310 (each of two) published, 360 or 310 and 100 "
+        "printed, else 900 or 450.",
     )
 
     def with_switches(self, **switches: Any) -> Profile:
@@ -206,6 +252,7 @@ PAPER = Profile(
     role_4="first_absent",
     ring_radius="rounded",
     commotions="published",
+    decision_instant="horizon",
 )
 """As published, defects included."""
 
@@ -266,7 +313,16 @@ PRINTED = PAPER.with_switches(
     role_2="other",
     role_4="nearest",
     ring_radius="exact",
+    leeds_d_a="unreadable",
     commotions="printed",
+    decision_instant="before_closing",
+    spread_term="absolute",
+    second_box=0.2,
+    sobol_points="first_stage",
+    parameter_bounds="printed",
+    speed_prior="speed",
+    dt_free="both",
+    search_scale="ln",
 )
 """The documents taken literally; what they do not mention is as in the published code."""
 
@@ -325,9 +381,9 @@ class CellSwitches:
 
 
 def chosen(profile: Profile, names: Collection[str]) -> dict[str, Any]:
-    """Values of some switches; an unlimited budget is not named."""
+    """Values of some switches; one that has a default is named only where it differs, so that older cells stay."""
     values = profile.model_dump(include=set(names))
-    return {name: value for name, value in values.items() if name != "commotions_evaluations" or value is not None}
+    return {name: value for name, value in values.items() if value != Profile.model_fields[name].default}
 
 
 def as_profile(values: Mapping[str, Any]) -> Profile:
@@ -344,3 +400,11 @@ def profile_named(name: str) -> Profile:
     if name not in PROFILES:
         raise UnknownNameError("profile", name, PROFILES)
     return PROFILES[name]
+
+
+def profile_with(values: Mapping[str, Any]) -> str | None:
+    """Name of the profile that has these values of some switches; None if there is none."""
+    for name in ("clean", "paper", "printed"):
+        if all(getattr(PROFILES[name], switch, None) == value for switch, value in values.items()):
+            return name
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
 from giveway.experiments.artifacts import checked_seal, read_manifest
 from giveway.experiments.store import Store
-from giveway.gaps.extract import FoundGaps, SampleRules, samples_at
+from giveway.gaps.extract import Extracted, FoundGaps, SampleRules, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.found_files import read_found
-from giveway.gaps.profile import as_profile
+from giveway.gaps.profile import as_profile, profile_with
 from giveway.reports.content import Document
 from giveway.reports.player.document import Event, Story, Verdict, replay_document
 from giveway.reports.player.encounter import Encounter
@@ -37,8 +38,36 @@ def _artifacts(store: Store, what: str) -> Iterator[tuple[dict[str, Any], Path]]
             yield spec, manifest.parent
 
 
-def drop_counts(store: Store) -> Iterator[Mapping[str, Any]]:
-    """What became of the candidates of every sample set of a benchmark, counted anew from the gaps found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSet:
+    """One sample set of a benchmark.
+
+    Attributes:
+        extracted: its samples, and what became of the other candidates.
+        found: candidates it was cut from.
+        profile: whose switches it was made with; ``own`` if they are those of none.
+        folder: where the candidates are kept, if they are; replays are then made from there.
+        is_synthetic: whether the recordings were generated.
+    """
+
+    extracted: Extracted
+    found: FoundGaps
+    profile: str
+    folder: Path | None = None
+    is_synthetic: bool = False
+
+    def replay(self, sample: str) -> Document | None:
+        """Makes the replay of a candidate; None if there is none of this name."""
+        ids = self.found.raw.sample_id.tolist()
+        if sample not in ids:
+            return None
+        if self.folder is None:
+            return partial(replay_of, self.found, ids.index(sample))
+        return partial(_gap_replay, self.folder, self.extracted.report.dataset, ids.index(sample))
+
+
+def sample_sets(store: Store) -> Iterator[SampleSet]:
+    """Every sample set of a benchmark, cut anew from the gaps found."""
     gaps = {_origin(spec): (spec, folder) for spec, folder in _artifacts(store, "gaps")}
     for spec, _ in _artifacts(store, "samples"):
         source = gaps.get(_origin(spec))
@@ -52,14 +81,19 @@ def drop_counts(store: Store) -> Iterator[Mapping[str, Any]]:
             relaxed=sampling["relaxed"],
         )
         try:
-            profile = as_profile(spec["switches"])
-            yield samples_at(_found(source[1], spec["dataset"]), rules, profile).report.as_dict()
+            found = _found(source[1], spec["dataset"])
+            extracted = samples_at(found, rules, as_profile(spec["switches"]))
         except (GivewayError, ValueError):
             continue  # found by another version of the protocol
+        yield SampleSet(
+            extracted=extracted, found=found, folder=source[1], profile=profile_with(spec["switches"]) or "own"
+        )
 
 
 def _origin(spec: Mapping[str, Any]) -> str:
-    return json.dumps([spec["dataset"], spec["data"], spec["extraction"], spec["switches"]], sort_keys=True)
+    """What candidates depend on; the rule for Delta_t acts on samples only."""
+    switches = {name: value for name, value in spec["switches"].items() if name != "delta_t_constraints"}
+    return json.dumps([spec["dataset"], spec["data"], spec["extraction"], switches], sort_keys=True)
 
 
 @lru_cache(maxsize=4)

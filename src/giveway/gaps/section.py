@@ -12,12 +12,14 @@ import polars as pl
 from giveway.core.errors import EmptySelectionError
 from giveway.core.origins import Origin, banner
 from giveway.gaps import boards
+from giveway.gaps.answer import gap_answer
 from giveway.gaps.compare import NUM_RESAMPLES, ComparisonReport, compare_models
+from giveway.gaps.extraction_pages import extraction_pages
 from giveway.gaps.figures import benchmark_figure
 from giveway.gaps.frame import gap_frame
 from giveway.gaps.learning import calibration_figure
 from giveway.gaps.prediction_time import choice_named
-from giveway.gaps.replays import drop_counts, gap_replays
+from giveway.gaps.replays import gap_replays, sample_sets
 from giveway.gaps.tables import PAPER_TABLES, benchmark_table, paper_table, with_origins
 from giveway.reports.cells import Overview
 from giveway.reports.content import Block, Page, PageLimits, Paragraph, origin_blocks
@@ -70,18 +72,15 @@ class GapsSection(Section):
         leaders = boards.overview_blocks(pages)
         origins = _origins(frame, None)
         said = origin_blocks("the traffic behind these numbers", origins) if origins else []
-        drops = tuple(boards.drop_blocks(list(drop_counts(results.store))))
         curves = boards.curve_blocks(boards.learning_curves(results.store, frame))
-        pages.append(
-            Page(file="drops.html", title="Drop reasons", lead="What became of the candidate gaps.", blocks=drops)
-        )
+        pages += extraction_pages(list(sample_sets(results.store)), limits)
         if curves:
             pages.append(Page(file="learning.html", title="Learning curves", blocks=tuple(curves)))
         blocks: list[Block] = [*said, *leaders, *notes, boards.paper_figure(frame)]
         return Overview(
             blocks=blocks,
             pages=pages,
-            facts=boards.leading_facts(leaders),
+            answer=gap_answer(results.store, frame, origins),
             sample_replays=gap_replays(results.store) if limits.samples and limits.replays else {},
         )
 

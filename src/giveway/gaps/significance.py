@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.gaps.judgment import Judgment
+from giveway.gaps.judgment import Judgment, is_published_test
 from giveway.gaps.metric_table import Scores
 from giveway.metrics import MetricInfo
 from giveway.stats.multiple import holm
@@ -47,7 +47,7 @@ def paired_differences(first: Scores, second: Scores, info: MetricInfo) -> Float
 
 def split_test(difference: FloatArray, judgment: Judgment) -> PairedTest:
     """The published paired t-test in ``paper``, the corrected resampled one in ``clean``."""
-    return judgment.t_test(difference) if judgment.profile == "paper" else corrected_t_test(difference)
+    return judgment.t_test(difference) if is_published_test(judgment.profile) else corrected_t_test(difference)
 
 
 def tied_on_random_splits(
@@ -65,9 +65,27 @@ def tied_on_random_splits(
         if model != best and can_decide(difference.size):
             tests[model] = split_test(difference, judgment).p_value
     p_values = np.array(list(tests.values()))
-    if judgment.profile != "paper":
+    if not is_published_test(judgment.profile):
         p_values = holm(p_values)
     return frozenset(m for m, p in zip(tests, p_values, strict=True) if p >= ALPHA)
+
+
+def tie_groups(scores: Mapping[str, Scores], info: MetricInfo, judgment: Judgment) -> list[tuple[str, ...]]:
+    """Models from best to worst in groups of ties: the best and all tied with it, then the same among the rest.
+
+    With fewer than :data:`MIN_SPLITS` splits nothing is told apart, and all are one group. Models without a value are
+    left out.
+    """
+    means = {m: float(np.nanmean(s.value)) for m, s in scores.items() if np.isfinite(s.value).any()}
+    left = sorted(means, key=lambda m: -info.orient(means[m]))
+    groups: list[tuple[str, ...]] = []
+    while left:
+        best = left[0]
+        decided = all(can_decide(paired_differences(scores[best], scores[m], info).size) for m in left[1:])
+        tied = tied_on_random_splits({m: scores[m] for m in left}, best, info, judgment) if decided else left
+        groups.append(tuple(m for m in left if m == best or m in tied))
+        left = [m for m in left if m not in groups[-1]]
+    return groups
 
 
 def tied_on_critical_split(

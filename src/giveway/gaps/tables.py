@@ -11,8 +11,8 @@ import polars as pl
 
 from giveway.core.errors import UnknownNameError
 from giveway.core.origins import banner
-from giveway.gaps.judgment import Judgment, metric_form
-from giveway.gaps.metric_table import MetricTable, Scores, Selection, select_results
+from giveway.gaps.judgment import Judgment, is_published_test, metric_form
+from giveway.gaps.metric_table import MetricTable, Scores, Selection, saturation_notes, select_results
 from giveway.gaps.naming import COGNITIVE, dataset_title, model_latex, model_title, order_datasets, order_models
 from giveway.gaps.published import published_value
 from giveway.gaps.significance import tie_caption, tied_on_critical_split, tied_on_random_splits
@@ -168,7 +168,7 @@ def benchmark_table(
     return Table(
         title=f"{info.title.replace('$', '')}{unit} at {t0} gaps ({info.better} is better)",
         blocks=(Block(columns=(*heads, *values), rows=rows, labels=len(heads)),),
-        notes=(_caption(results, info, shown_datasets),),
+        notes=(_caption(results, info, shown_datasets), *saturation_notes(results)),
     )
 
 
@@ -260,7 +260,8 @@ def _caption(results: MetricTable, info: MetricInfo, datasets: list[str]) -> str
     for dataset in datasets:
         sizes = sorted({s.num_samples for (d, _, _), s in scores.items() if d == dataset and s.num_samples})
         counts.append(f"{dataset_title(dataset)} {'/'.join(map(str, sizes)) or 'none'}")
-    test = "paired t-test" if results.profile == "paper" else "corrected resampled t-test with Holm's correction"
+    published = is_published_test(results.profile)
+    test = "paired t-test" if published else "corrected resampled t-test with Holm's correction"
     bound = results.judgment.bound(num_splits)
     sentences = [
         f"Mean and deviation (divisor {divisor}) over {num_splits} {results.selection.split} splits; "

@@ -36,6 +36,7 @@ from giveway.roads.library import make_road
 from giveway.roads.road import Road
 from giveway.roads.tables import road_tables
 from giveway.sim.bicycle import MotionBounds
+from giveway.sim.compiling import DirectCalls
 from giveway.sim.drivers.actions import ActionMode, LaneTargets, ordinary_actions, steer
 from giveway.sim.drivers.external import ExternalEgos
 from giveway.sim.drivers.hosts import make_host
@@ -185,6 +186,7 @@ class Worlds:
         if self.ego.driver is DriverCode.EXTERNAL:
             host = make_host(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
             self._egos = ExternalEgos(host, self.static, self.state, self.decisions)
+        self._call = DirectCalls()
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         ends = np.linspace(0, n_worlds, max(threads, 1) + 1).astype(int)
         self._chunks = [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b > a]
@@ -310,10 +312,11 @@ class Worlds:
     def _advance(self, actions: FloatArray, first: int, last: int) -> None:
         """One step of some worlds: look, decide, move, judge."""
         static, state, rules = self.static, self.state, self.rules
-        look_before(rules, state, self.judged, self._results, first, last)
-        steer(static, state, self.decisions, self._targets, self._who, actions, self._mode, first, last)
-        advance(static, state, self.decisions, self._forecast, self._idm, self.ego.profiles, first, last)
-        judge_step(static, rules, self.priors, state, self.judged, self._results, first, last)
+        call = self._call
+        call(look_before, rules, state, self.judged, self._results, first, last)
+        call(steer, static, state, self.decisions, self._targets, self._who, actions, self._mode, first, last)
+        call(advance, static, state, self.decisions, self._forecast, self._idm, self.ego.profiles, first, last)
+        call(judge_step, static, rules, self.priors, state, self.judged, self._results, first, last)
 
     def _static(self) -> Static:
         """Arrays of worlds that have not begun; the ego in row 0, then learning cars, then bystanders."""

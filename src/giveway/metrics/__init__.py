@@ -110,7 +110,9 @@ BUILTIN = {
 }
 """Name to place, in the order of tables."""
 
-METRICS: Registry[Metric] = Registry("metric", BUILTIN, group="giveway.metrics")
+METRICS: Registry[Metric] = Registry(
+    "metric", BUILTIN, group="giveway.metrics", aliases={"challenge_printed": "challenge_documented"}
+)
 
 PAPER_FORMS = {"auc": "auc_paper"}
 """Metrics whose published form differs: name to the name of that form."""

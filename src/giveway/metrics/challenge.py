@@ -1,4 +1,4 @@
-"""The terms of the 2020 closed-loop challenge for one case: as coded, as documented, and the project's own variant.
+"""The terms of the 2020 closed-loop challenge for one case: as coded, as printed, and the project's own variant.
 
 ::
 
@@ -89,8 +89,14 @@ AS_DOCUMENTED = ChallengeRules(
 )
 DEFAULT = ChallengeRules(name="challenge")
 RULES = {rules.name: rules for rules in (DEFAULT, AS_CODED, AS_DOCUMENTED)}
-OLD_NAMES = {"default": "challenge", "as_coded": "challenge_coded", "as_documented": "challenge_documented"}
-"""How release 0.1 spelled the variants on the command line."""
+OTHER_NAMES = {
+    "default": "challenge",
+    "as_coded": "challenge_coded",
+    "as_documented": "challenge_documented",
+    "printed": "challenge_documented",
+    "challenge_printed": "challenge_documented",
+}
+"""How release 0.1 spelled the variants, and the names of profile ``printed``; cells keep the registered name."""
 
 
 def rules_called(name: str) -> ChallengeRules:
@@ -99,9 +105,9 @@ def rules_called(name: str) -> ChallengeRules:
     Raises:
         UnknownNameError: naming the nearest ones.
     """
-    known = OLD_NAMES.get(name, name)
+    known = OTHER_NAMES.get(name, name)
     if known not in RULES:
-        raise UnknownNameError("variant of the challenge metric", name, RULES)
+        raise UnknownNameError("variant of the challenge metric", name, [*RULES, "challenge_printed"])
     return RULES[known]
 
 

@@ -183,7 +183,7 @@ challenge_coded = _variant(
 )
 challenge_documented = _variant(
     AS_DOCUMENTED,
-    "Score as documented",
+    "Score as printed",
     "as the document prints it: sums divided by n - 1, progress over recorded progress without any clamp and also for "
     "an ego that left, the reactive right-of-way car only; v_d is 8 m/s everywhere.",
     version=2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 640, 360
@@ -14,42 +14,12 @@ SERIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """A named point with an optional interval along y."""
-
-    name: str
-    x: float
-    y: float
-    low: float = math.nan
-    high: float = math.nan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A named curve; points that are not finite interrupt it."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-
-
-def scatter(points: Sequence[Point], *, x_title: str, y_title: str) -> str:
-    """Named points with intervals."""
-    ys = [v for p in points for v in (p.y, p.low, p.high)]
-    frame = _Frame([p.x for p in points], ys, x_title, y_title)
-    parts: list[str] = []
-    for k, p in enumerate(points):
-        x, y = frame.x(p.x), frame.y(p.y)
-        if math.isfinite(p.low) and math.isfinite(p.high):
-            parts.append(
-                f'<line class="s{k % SERIES}" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.y(p.low):.1f}" '
-                f'y2="{frame.y(p.high):.1f}"/>'
-            )
-        near_right = x > WIDTH - 150
-        anchor, shift = ("end", -9) if near_right else ("start", 9)
-        parts.append(f'<circle class="s{k % SERIES}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
-        parts.append(f'<text x="{x + shift:.1f}" y="{y - 7:.1f}" text-anchor="{anchor}">{html.escape(p.name)}</text>')
-    return frame.render(parts, f"{y_title} against {x_title}: {', '.join(p.name for p in points)}")
 
 
 def curves(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:
@@ -64,6 +34,38 @@ def curves(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:
             )
     drawing = frame.render(parts, f"{y_title} against {x_title}, {len(lines)} curves")
     return drawing + legend([n.name for n in lines])
+
+
+def histogram(values: Mapping[str, Sequence[float]], *, x_title: str, y_title: str, num_bins: int = 24) -> str:
+    """How often values occur, in bins of equal width; parts stand on top of each other. A small drawing.
+
+    Args:
+        values: part to its values; what is not finite does not count.
+        x_title: quantity with unit.
+        y_title: what is counted.
+        num_bins: between the round numbers that enclose all values.
+    """
+    known = [[v for v in part if math.isfinite(v)] for part in values.values()]
+    ends = ticks([v for part in known for v in part])
+    low, width = ends[0], (ends[-1] - ends[0]) / num_bins
+    counts = [[0] * num_bins for _ in known]
+    for part, count in zip(known, counts, strict=True):
+        for v in part:
+            count[min(int((v - low) / width), num_bins - 1)] += 1
+    tops = [sum(column) for column in zip(*counts, strict=True)]
+    frame = _Frame(ends, [0.0, *tops], x_title, y_title, half=True)
+    parts: list[str] = []
+    for n in range(num_bins):
+        left, right, base = frame.x(low + n * width), frame.x(low + (n + 1) * width), 0
+        for k, name in enumerate(values):
+            if counts[k][n]:
+                top, bottom = frame.y(base + counts[k][n]), frame.y(base)
+                title = html.escape(f"{low + n * width:.3g} to {low + (n + 1) * width:.3g}: {counts[k][n]} {name}")
+                place = f'x="{left + 0.5:.1f}" y="{top:.1f}" width="{right - left - 1:.1f}" height="{bottom - top:.1f}"'
+                parts.append(f'<rect class="s{k % SERIES}" {place}><title>{title}</title></rect>')
+                base += counts[k][n]
+    total = ", ".join(f"{len(part)} {name}" for name, part in zip(values, known, strict=True))
+    return frame.render(parts, f"Distribution of {x_title}: {total}") + legend(list(values))
 
 
 def stacked_bars(
@@ -109,37 +111,40 @@ def legend(names: Sequence[str], colors: Sequence[str] | None = None) -> str:
 
 
 class _Frame:
-    """Axes with rounded ticks."""
+    """Axes with rounded ticks; half as large for drawings side by side."""
 
-    def __init__(self, xs: Sequence[float], ys: Sequence[float], x_title: str, y_title: str) -> None:
+    def __init__(
+        self, xs: Sequence[float], ys: Sequence[float], x_title: str, y_title: str, *, half: bool = False
+    ) -> None:
+        self.width, self.height = (WIDTH // 2, HEIGHT * 5 // 8) if half else (WIDTH, HEIGHT)
         self.x_ticks, self.y_ticks = ticks(xs), ticks(ys)
         self.x_title, self.y_title = x_title, y_title
 
     def x(self, value: float) -> float:
         low, high = self.x_ticks[0], self.x_ticks[-1]
-        return LEFT + (WIDTH - LEFT - RIGHT) * (value - low) / (high - low)
+        return LEFT + (self.width - LEFT - RIGHT) * (value - low) / (high - low)
 
     def y(self, value: float) -> float:
         low, high = self.y_ticks[0], self.y_ticks[-1]
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / (high - low)
+        return self.height - BOTTOM - (self.height - TOP - BOTTOM) * (value - low) / (high - low)
 
     def render(self, parts: Sequence[str], label: str) -> str:
-        bottom, middle = HEIGHT - BOTTOM, (HEIGHT - BOTTOM + TOP) / 2
+        bottom, middle = self.height - BOTTOM, (self.height - BOTTOM + TOP) / 2
         axes: list[str] = []
         for t in self.x_ticks:
             axes.append(f'<line class="grid" x1="{self.x(t):.1f}" x2="{self.x(t):.1f}" y1="{TOP}" y2="{bottom}"/>')
             axes.append(f'<text x="{self.x(t):.1f}" y="{bottom + 17}" text-anchor="middle">{t:.6g}</text>')
         for t in self.y_ticks:
             axes.append(
-                f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(t):.1f}" y2="{self.y(t):.1f}"/>'
+                f'<line class="grid" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{self.y(t):.1f}" y2="{self.y(t):.1f}"/>'
             )
             axes.append(f'<text x="{LEFT - 7}" y="{self.y(t) + 4:.1f}" text-anchor="end">{t:.6g}</text>')
-        center = (LEFT + WIDTH - RIGHT) / 2
-        axes.append(f'<text x="{center}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(self.x_title)}</text>')
+        center = (LEFT + self.width - RIGHT) / 2
+        axes.append(f'<text x="{center}" y="{self.height - 8}" text-anchor="middle">{html.escape(self.x_title)}</text>')
         upright = f'transform="translate(14 {middle}) rotate(-90)" text-anchor="middle"'
         axes.append(f"<text {upright}>{html.escape(self.y_title)}</text>")
         return (
-            f'<svg role="img" aria-label="{html.escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
+            f'<svg role="img" aria-label="{html.escape(label)}" viewBox="0 0 {self.width} {self.height}">'
             f"{''.join(axes)}{''.join(parts)}</svg>"
         )
 

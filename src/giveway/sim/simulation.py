@@ -30,6 +30,7 @@ from giveway.planning.idm import CLEAN, PAPER, IdmParameters
 from giveway.planning.profiles import LATTICE_2, ProfileParameters
 from giveway.planning.protocol import Planner, Situation
 from giveway.predictors.acceptance import AcceptedPredictions, accept
+from giveway.sim.compiling import DirectCalls
 from giveway.sim.conflicts import routes_and_conflicts
 from giveway.sim.drivers import DRIVERS
 from giveway.sim.drivers.base import Batch, Driver
@@ -102,6 +103,7 @@ class Simulation:
         self.decisions = empty_decisions(self.static)
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._chunks = _chunks(len(self.cases), threads)
+        self._call = DirectCalls()
         agents = self.static.driver.shape[1]
         predicted = np.zeros(self.static.driver.shape, dtype=np.bool_)
         for c, case in enumerate(self.cases):
@@ -254,12 +256,11 @@ class Simulation:
 
     def _each(self, kernel: object, *args: object) -> None:
         """Run a kernel over all cases, chunk by chunk."""
-        call = kernel
-        assert callable(call)
+        call = self._call
         if self._pool is None:
-            call(self.static, self.state, *args, 0, len(self.cases))
+            call(kernel, self.static, self.state, *args, 0, len(self.cases))
             return
-        jobs = [self._pool.submit(call, self.static, self.state, *args, a, b) for a, b in self._chunks]
+        jobs = [self._pool.submit(call, kernel, self.static, self.state, *args, a, b) for a, b in self._chunks]
         for job in jobs:
             job.result()
 
@@ -356,7 +357,8 @@ class Simulation:
 
     def _history(self, case: IntArray, agent: IntArray) -> FloatArray:
         history = self.state.log[case[:, None], agent[:, None], self._columns(case, agent)]
-        history[..., :2] -= ORIGIN_M
+        for axis in range(2):  # numpy is slow on a last axis of two
+            history[..., axis] -= ORIGIN_M[axis]
         return history
 
     def _others(self, case: IntArray, agent: IntArray, *, filled: bool) -> dict[str, FloatArray]:
@@ -429,9 +431,10 @@ class Simulation:
         row = self._no_forecast.row.copy()
         row[case, agent] = np.arange(case.size)
         states = np.empty((*accepted.states.shape[:3], 3))
-        np.add(accepted.states[..., :2], ORIGIN_M, out=states[..., :2])
+        for axis in range(2):
+            np.add(accepted.states[..., axis], ORIGIN_M[axis], out=states[..., axis])
         states[..., 2] = accepted.states[..., 4]
-        return Forecast(row=row, states=states, probability=accepted.probability)
+        return Forecast(row=row, states=states, probability=np.ascontiguousarray(accepted.probability))
 
 
 def _names(cases: Sequence[PreparedCase], agents: int) -> tuple[AnyArray, AnyArray, AnyArray]:

@@ -9,7 +9,7 @@ order depends on the processor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Literal
 
@@ -111,9 +111,11 @@ def weighted_fleiss(
 def as_printed(counts: IntArray, *, weights: WeightKind | FloatArray = "quadratic") -> Agreement:
     """Weighted Fleiss kappa by the formula printed in the SANDWICH supplement, self-pairs included.
 
-    Larger than the corrected value by 1 / ((n - 1)(1 - P_e)) for n ratings per clip. Never show it alone.
+    Larger than the corrected value by 1 / ((n - 1)(1 - P_e)) for n ratings per clip. Never show it alone. P_i = 0 for
+    a clip with one rating, and kappa = 0 where P = P_e, also if both are 1; P_e = 1 alone leaves it undefined.
     """
-    return weighted_fleiss(counts, weights=weights, self_pairs="include", prevalence="pooled", singletons="zero")
+    found = weighted_fleiss(counts, weights=weights, self_pairs="include", prevalence="pooled", singletons="zero")
+    return replace(found, coefficient=0.0, reason="") if abs(found.observed - found.expected) < ROUNDING else found
 
 
 def gwet_ac2(counts: IntArray, *, weights: WeightKind | FloatArray = "quadratic") -> Agreement:
@@ -217,15 +219,13 @@ def band(kappa: float, rule: BandRule = "printed") -> str:
             ``half_open``: [0, 0.2), [0.2, 0.4) ..., which puts 0.20, 0.40, 0.60 and 0.80 one band higher.
 
     Returns:
-        "below chance" for a negative kappa, "not a kappa" above 1 (the formula with self-pairs can give that),
-        "undefined" for NaN.
+        Beyond the bands, below 0 and above 1 (the formula with self-pairs can give that): "no word" as printed,
+        "below chance" and "not a kappa" half-open. "undefined" for NaN.
     """
     if np.isnan(kappa):
         return "undefined"
-    if kappa < 0:
-        return "below chance"
-    if kappa > 1 + ROUNDING:
-        return "not a kappa"
+    if not 0 <= kappa <= 1 + ROUNDING:
+        return "no word" if rule == "printed" else "below chance" if kappa < 0 else "not a kappa"
     if rule == "half_open":
         return next((name for n, name in enumerate(BAND_NAMES[:-1], start=1) if kappa < n / 5), BAND_NAMES[-1])
     rounded = Decimal(repr(float(kappa))).quantize(Decimal("0.01"), ROUND_HALF_UP)

@@ -48,6 +48,8 @@ class LeedsExtraction:
 
             D_C = -y_E - (w + 1 + l/2)   D_A = x_T - l/2   D_1 = y_1 - y_E - l   D_2 = y_E - y_2 - l
             valid: -(w + 1) < y_T < 0    L_E = w + 1       L_T = w               D_3 = 1000
+
+        Eq. 12 of the supplement prints D_C in the place of D_A, so profile ``printed`` has the same D_A.
         """
         ego, target, ahead, behind = (raw.xy[:, k] for k in range(4))
         width = PRINTED_WIDTH_M if profile.lane_width == "printed" else LANE_WIDTH_M
@@ -57,7 +59,7 @@ class LeedsExtraction:
         distance[:, 1] = target[:, 0] - VEHICLE_LENGTH_M / 2
         distance[:, 2] = ahead[:, 1] - ego[:, 1] - VEHICLE_LENGTH_M
         distance[:, 3] = ego[:, 1] - behind[:, 1] - VEHICLE_LENGTH_M
-        distance[:, 4] = missing
+        distance[:, 4] = MISSING_M
         distance[:, 5] = width + ISLAND_M
         distance[:, 6] = width
         valid = (target[:, 1] > -(width + ISLAND_M)) & (target[:, 1] < 0)
@@ -148,7 +150,7 @@ LEEDS = LeedsExtraction(
         title="Leeds",
         dataset="leeds",
         situation="straight crossing of a stream of cars in a driving simulator",
-        switches=frozenset({"leeds_offset", "phantoms", "lane_width"}),
+        switches=frozenset({"leeds_offset", "leeds_d_a", "phantoms", "lane_width"}),
         references=("COMMOTIONS urban driving in simulator study (UDISS), arXiv 2305.11909, 2023",),
         revision=1,
     )

@@ -52,7 +52,7 @@ def graded_potential(cars: FloatArray, present: BoolArray, rules: Rules, escape:
     return -0.5 * total / (FAR_M * rules.cars) - 0.5 * escape
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def remember(w: int, rules: Rules, state: State, judged: Judged) -> None:
     """Keep speed and heading relative to the lane of the learning cars, newest first."""
     for c in range(rules.cars):
@@ -62,7 +62,7 @@ def remember(w: int, rules: Rules, state: State, judged: Judged) -> None:
         recent[0, 0], recent[0, 1] = state.car[w, c + 1, SPEED], state.lane[w, c + 1, 2]
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _bend(road: RoadTables, way: int, row: int) -> float:
     """Curvature of a way at a row of its table [1/m]."""
     first, last = max(row - BEND_ROWS, 0), min(row + BEND_ROWS, road.num_rows[way] - 1)
@@ -73,7 +73,7 @@ def _bend(road: RoadTables, way: int, row: int) -> float:
     return turn / (road.step[way] * (last - first))
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _unnaturalness(
     w: int, i: int, road: RoadTables, rules: Rules, prior: ManeuverPrior, state: State, judged: Judged,
     features: FloatArray,
@@ -86,7 +86,7 @@ def _unnaturalness(
     return unnaturalness(prior, kind, features)
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def graded_terms(
     w: int, road: RoadTables, rules: Rules, prior: ManeuverPrior, state: State, judged: Judged, results: Results,
     outcome: int, off_road: BoolArray, culpable: BoolArray,

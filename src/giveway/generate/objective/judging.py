@@ -59,7 +59,7 @@ def _contacts(present: BoolArray, after: FloatArray, hits: BoolArray, touched: B
                     touched[i], touched[j] = True, True
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _watch_ego(w: int, rules: Rules, state: State, judged: Judged) -> None:
     """Time to collision with the car ahead, near misses, and how long the ego has been standing for no reason."""
     cars = state.car[w]
@@ -83,7 +83,7 @@ def _is_culpable(culpable: IntArray, i: int) -> bool:
     return False
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _is_infeasible(w: int, i: int, rules: Rules, state: State, judged: Judged) -> bool:
     """Whether the last step of a car broke one of the hard bounds."""
     car, b = state.car[w, i], rules.bounds
@@ -99,7 +99,7 @@ def _is_infeasible(w: int, i: int, rules: Rules, state: State, judged: Judged) -
     )
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _ends(
     w: int, road: RoadTables, rules: Rules, state: State, judged: Judged, ego_hit: bool, traffic_hit: bool
 ) -> int:
@@ -131,7 +131,7 @@ def _ends(
     return RUNNING
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def judge(
     w: int,
     road: RoadTables,

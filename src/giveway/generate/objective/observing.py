@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from giveway.core.arrays import AnyArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.kernels import njit
 from giveway.generate.objective.arrays import ObservationMode, Rules
 from giveway.roads.tables import RoadTables
@@ -29,46 +29,43 @@ def _clip(value: float, bound: float) -> float:
 
 
 @njit(nogil=True)
-def _relative(w: int, i: int, road: RoadTables, rules: Rules, state: State, reached: float, out: AnyArray) -> None:
-    own, lane = state.car[w, i], state.lane[w, i]
-    out[0] = _clip(lane[1] / road.half_width, 3.0)
+def _relative(
+    i: int, cars: FloatArray, lane: FloatArray, present: BoolArray, size: FloatArray, half_width: float, out: AnyArray
+) -> int:
+    """Own lane and speed, and every other car as seen from it; returns the number of columns written."""
+    own = cars[i]
+    out[0] = _clip(lane[1] / half_width, 3.0)
     out[1] = lane[2]
     out[2] = own[SPEED] / SPEED_MPS
-    out[3] = own[ACCEL] / rules.bounds.max_brake_mps2
-    out[4] = own[STEER] / rules.bounds.max_steer_rate_radps
     direction = own[HEADING] - lane[2]
     cos, sin = math.cos(direction), math.sin(direction)
     speed_s, speed_d = own[SPEED] * math.cos(lane[2]), own[SPEED] * math.sin(lane[2])
     at = OWN
-    for j in range(state.car.shape[1]):
+    for j in range(cars.shape[0]):
         if j == i:
             continue
         seen = out[at : at + PER_OTHER]
         at += PER_OTHER
-        if not state.present[w, j]:
+        if not present[j]:
             seen[:] = 0.0
             continue
-        other = state.car[w, j]
+        other = cars[j]
         dx, dy = other[X] - own[X], other[Y] - own[Y]
         along, across = dx * cos + dy * sin, dy * cos - dx * sin
         turn = wrapped(other[HEADING] - direction)
         rate_s, rate_d = other[SPEED] * math.cos(turn) - speed_s, other[SPEED] * math.sin(turn) - speed_d
-        gap = abs(along) - 0.5 * (rules.size[i, 0] + rules.size[j, 0])
+        gap = abs(along) - 0.5 * (size[i, 0] + size[j, 0])
         closing = -rate_s if along > 0.0 else rate_s
         ttc = gap / closing if closing > 1e-3 and gap > 0.0 else (TTC_S if gap > 0.0 else 0.0)
         seen[0] = _clip(along / NEAR_M, 3.0)
-        seen[1] = _clip(across / (2.0 * road.half_width), 5.0)
+        seen[1] = _clip(across / (2.0 * half_width), 5.0)
         seen[2] = wrapped(turn - lane[2])
         seen[3] = rate_s / SPEED_MPS
         seen[4] = rate_d / SPEED_MPS
         seen[5] = _clip(gap / NEAR_M, 3.0)
         seen[6] = min(ttc, TTC_S) / TTC_S
         seen[7] = 1.0
-    row = road.first[state.route[w, i]] + state.row[w, i]
-    out[at] = 1.0 if road.left[row] >= 0 else 0.0
-    out[at + 1] = 1.0 if road.right[row] >= 0 else 0.0
-    out[at + 2] = _clip((road.length[state.route[w, i]] - lane[0]) / GOAL_M, 5.0)
-    out[at + 3] = reached
+    return at
 
 
 @njit(nogil=True)
@@ -88,7 +85,7 @@ def _artefact(w: int, i: int, road: RoadTables, rules: Rules, state: State, out:
         at += 4
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")  # handing over the tables costs more than looking at them
 def observe(w: int, road: RoadTables, rules: Rules, state: State, reached: float, out: AnyArray) -> None:
     """Write (k, o) what the learning cars of a world see; zeros for one that is gone.
 
@@ -98,6 +95,15 @@ def observe(w: int, road: RoadTables, rules: Rules, state: State, reached: float
         if not state.present[w, i]:
             out[i - 1, :] = 0.0
         elif rules.observation == RELATIVE:
-            _relative(w, i, road, rules, state, reached, out[i - 1])
+            seen = out[i - 1]
+            own, lane, route = state.car[w, i], state.lane[w, i], state.route[w, i]
+            at = _relative(i, state.car[w], lane, state.present[w], rules.size, road.half_width, seen)
+            seen[3] = own[ACCEL] / rules.bounds.max_brake_mps2
+            seen[4] = own[STEER] / rules.bounds.max_steer_rate_radps
+            row = road.first[route] + state.row[w, i]
+            seen[at] = 1.0 if road.left[row] >= 0 else 0.0
+            seen[at + 1] = 1.0 if road.right[row] >= 0 else 0.0
+            seen[at + 2] = _clip((road.length[route] - lane[0]) / GOAL_M, 5.0)
+            seen[at + 3] = reached
         else:
             _artefact(w, i, road, rules, state, out[i - 1])

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Literal
 
 from giveway.core.errors import UnknownNameError, UsageError
+from giveway.predictors.commotions.parameters import REGAIN_TIME_S, Bounds, SearchScale
 
 SMALL_ACTIONS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 LARGE_ACTIONS = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
@@ -16,6 +17,8 @@ MAX_ACTIONS = 9
 Profile = Literal["paper", "printed", "clean"]
 StepCount = Literal["integer", "float32"]
 Acceptance = Literal["before_closing", "horizon"]
+FreeTime = Literal["jerk_control", "both"]
+SpeedPrior = Literal["free_speed", "speed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,10 @@ class Configuration:
         stages: axis d, stages of optimization (1O, 2O).
         loss: axis e, 1 accuracy, 2 accuracy and spread.
         actions: 𝒰, ascending and with 0; None takes the published set, 5 actions for loss 1 and 7 for loss 2.
+        dt_free: where ΔT_free is 10 s: with jerk control only (ΔT otherwise), as computed, or with ``both``, as the
+            supplement's table II prints.
+        speed_prior: what σ_R0χ̇,rel multiplies: the other's free speed, as computed, or its ``speed`` |χ̇(t_0)|, as
+            printed; 0 for a vehicle that stands, which takes its speed for known. The mean is not printed: v_free.
     """
 
     adjusted_speed: bool
@@ -37,6 +44,8 @@ class Configuration:
     stages: Literal[1, 2] = 1
     loss: Literal[1, 2] = 1
     actions: tuple[float, ...] | None = None
+    dt_free: FreeTime = "jerk_control"
+    speed_prior: SpeedPrior = "free_speed"
 
     def __post_init__(self) -> None:
         actions = self.action_set
@@ -67,6 +76,11 @@ class Configuration:
         if self.actions is not None:
             return self.actions
         return SMALL_ACTIONS if self.loss == 1 else LARGE_ACTIONS
+
+    def regain_s(self, action_s: float, *, jerk: bool | None = None) -> float:
+        """τ, the time to regain free speed: 10 s or ΔT; ``jerk`` is that of the other if it differs [s]."""
+        jerk = self.jerk if jerk is None else jerk
+        return REGAIN_TIME_S if jerk or self.dt_free == "both" else action_s
 
     @property
     def code(self) -> str:
@@ -134,6 +148,10 @@ class Switches:
         acceptance: ``"before_closing"``: T must enter before t_C, as printed (eq. 17); ``"horizon"``: before the end of
             the simulation, which is t_C rounded up to a step, as computed.
         box_fraction: width of the second stage's box as a part of the range: 1/4 as computed, 1/5 as printed.
+        bounds: ranges of θ: as computed, or as table II prints them, inclusive (T_s and D_s from 0, ΔT from 1.01 δt).
+        search_scale: logarithm in which such parameters are searched; a unit cube is the same in both but for rounding.
+        sobol_points: in ``each_stage``, as computed, or in the ``first_stage`` only, as printed: the second one goes on
+            with what the first has seen.
     """
 
     optimizer: str = "trust_region"
@@ -142,6 +160,9 @@ class Switches:
     spread_term: Literal["relative", "absolute"] = "relative"
     acceptance: Acceptance = "before_closing"
     box_fraction: float = 0.25
+    bounds: Bounds = "computed"
+    search_scale: SearchScale = "log10"
+    sobol_points: Literal["each_stage", "first_stage"] = "each_stage"
 
     @classmethod
     def of(cls, profile: Profile) -> Switches:
@@ -154,5 +175,12 @@ class Switches:
         if profile == "clean":
             return cls()
         if profile == "printed":
-            return cls(optimizer="bayes", spread_term="absolute", box_fraction=0.2)
+            return cls(
+                optimizer="bayes",
+                spread_term="absolute",
+                box_fraction=0.2,
+                bounds="printed",
+                search_scale="ln",
+                sobol_points="first_stage",
+            )
         raise UnknownNameError("profile", profile, ("paper", "printed", "clean"))

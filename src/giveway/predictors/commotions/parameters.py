@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,10 +16,13 @@ DT_S = 0.2  # δt, simulation step and input spacing
 EYE_HEIGHT_M = 1.5  # h_E
 VEHICLE_LENGTH_M = 5.0  # l
 BASE_SPEED_MPS = 10.0  # free speed before the factor v_free_rel
-REGAIN_TIME_S = 10.0  # ΔT_free, jerk control only
+REGAIN_TIME_S = 10.0  # ΔT_free
 YIELD_PENALTY = -1.5  # u_ny / u_free of the vehicle without priority
 EPSILON = 2.0**-23  # ε_m, a literal constant of the formulas
 MIN_ANGLE_RAD = 1e-6  # smallest σ_v
+
+Bounds = Literal["computed", "printed"]
+SearchScale = Literal["log10", "ln"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Parameter:
         high: largest searched value.
         log: searched on a logarithmic scale.
         meaning: a few words.
+        printed: both ends as table II of the supplement prints them, where they differ.
     """
 
     name: str
@@ -42,36 +47,58 @@ class Parameter:
     high: float
     log: bool
     meaning: str
+    printed: tuple[float, float] | None = None
+
+    def ends(self, bounds: Bounds) -> tuple[float, float]:
+        """The searched range."""
+        return self.printed if bounds == "printed" and self.printed else (self.low, self.high)
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """From the smaller to the larger ends of both ranges."""
+        low, high = self.ends("printed")
+        return min(low, self.low), max(high, self.high)
 
     def contains(self, value: float) -> bool:
-        """Whether a value lies in the searched range, up to rounding (1e-9 of its width)."""
-        slack = 1e-9 * (self.high - self.low)
-        return self.low - slack <= value <= self.high + slack
+        """Whether a value lies in one of the searched ranges, up to rounding (1e-9 of their width)."""
+        low, high = self.allowed
+        slack = 1e-9 * (high - low)
+        return low - slack <= value <= high + slack
 
     def clip(self, value: float) -> float:
-        """The nearest value of the searched range."""
-        return min(max(value, self.low), self.high)
+        """The nearest allowed value."""
+        low, high = self.allowed
+        return min(max(value, low), high)
 
 
-def _p(name: str, symbol: str, unit: str, low: float, high: float, log: bool, meaning: str) -> Parameter:
-    return Parameter(name=name, symbol=symbol, unit=unit, low=low, high=high, log=log, meaning=meaning)
+def _p(
+    name: str,
+    symbol: str,
+    unit: str,
+    low: float,
+    high: float,
+    log: bool,
+    meaning: str,
+    printed: tuple[float, float] | None = None,
+) -> Parameter:
+    return Parameter(name=name, symbol=symbol, unit=unit, low=low, high=high, log=log, meaning=meaning, printed=printed)
 
 
 PARAMETERS: tuple[Parameter, ...] = (
-    _p("beta_v", "β_V", "", 1.0, 200.0, True, "decisiveness expected of the other"),
+    _p("beta_v", "β_V", "", 1.0, 200.0, True, "decisiveness expected of the other", (1.0, 10.0**2.3)),
     _p("delta_v_th_rel", "ΔV_th,rel", "", 1e-3, 1e-1, True, "surplus needed to act"),
     _p("t_evidence", "T", "s", 0.1, 0.5, False, "time constant of evidence accumulation"),
     _p("t_delta", "T_δ", "s", 10.0, 100.0, True, "half-life of future value"),
-    _p("sigma_v", "σ_v", "rad", 0.005, math.pi / 2, True, "angular noise of vision"),
+    _p("sigma_v", "σ_v", "rad", 0.005, math.pi / 2, True, "angular noise of vision", (10.0**-2.3, 10.0**0.196)),
     _p("sigma_speed", "σ_χ̇", "m/s", 1e-2, 1.0, True, "process noise of the perceived speed, per step"),
-    _p("delta_t_action", "ΔT", "s", 0.21, 1.0, False, "duration of an action"),
-    _p("t_safe", "T_s", "s", 0.01, 2.0, False, "time margin"),
-    _p("d_safe", "D_s", "m", 0.01, 5.0, False, "distance margin"),
+    _p("delta_t_action", "ΔT", "s", 0.21, 1.0, False, "duration of an action", (1.01 * DT_S, 5 * DT_S)),
+    _p("t_safe", "T_s", "s", 0.01, 2.0, False, "time margin", (0.0, 2.0)),
+    _p("d_safe", "D_s", "m", 0.01, 5.0, False, "distance margin", (0.0, 5.0)),
     _p("u_0_rel", "u_0,rel", "", 1.0, 100.0, True, "scale of the squashing function"),
     _p("k_da", "k_da", "s⁴/m²", 0.1, 10.0, True, "cost of acceleration"),
     _p("sigma_r0_pos_rel", "σ_R0χ,rel", "", 0.1, 10.0, True, "relative prior spread of the other's position"),
     _p("sigma_r0_speed_rel", "σ_R0χ̇,rel", "", 0.1, 10.0, True, "relative prior spread of the other's speed"),
-    _p("v_free_rel", "v_free,rel", "", 0.5, 2.0, True, "free speed relative to the base speed"),
+    _p("v_free_rel", "v_free,rel", "", 0.5, 2.0, True, "free speed relative to the base speed", (10**-0.3, 10**0.3)),
 )
 
 NUM_PARAMETERS = len(PARAMETERS)
@@ -132,7 +159,8 @@ class Theta:
                     f"{parameter.name} is outside its range",
                     where=f"theta[{parameter.name!r}]",
                     found=f"{value:g}",
-                    hint=f"between {parameter.low:g} and {parameter.high:g} {parameter.unit}".rstrip()
+                    hint="between {:g} and {:g} ".format(*parameter.allowed)
+                    + parameter.unit
                     + "; natural units, not logarithms",
                 )
         return cls(**{p.name: p.clip(numbers[p.name]) for p in PARAMETERS})
@@ -160,51 +188,55 @@ def _number(value: object, name: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A part of the search space in search coordinates (log10 where the parameter is logarithmic).
+    """A part of the search space in search coordinates (logarithms where the parameter is logarithmic).
 
     Attributes:
         low: (14,) lower corner.
         high: (14,) upper corner.
+        scale: which logarithm.
     """
 
     low: FloatArray
     high: FloatArray
+    scale: SearchScale = "log10"
 
     @classmethod
-    def full(cls) -> Box:
+    def full(cls, bounds: Bounds = "computed", scale: SearchScale = "log10") -> Box:
         """The searched ranges."""
+        low, high = zip(*(p.ends(bounds) for p in PARAMETERS), strict=True)
         return cls(
-            low=np.array([math.log10(p.low) if p.log else p.low for p in PARAMETERS]),
-            high=np.array([math.log10(p.high) if p.log else p.high for p in PARAMETERS]),
+            low=to_search(Theta.from_array(np.array(low)), scale),
+            high=to_search(Theta.from_array(np.array(high)), scale),
+            scale=scale,
         )
 
     def decode(self, unit: FloatArray) -> Theta:
-        """θ of a point of the unit cube: lo + y (hi - lo), and 10^(...) of that for logarithmic parameters."""
-        return from_search(self.low + np.asarray(unit, dtype=np.float64) * (self.high - self.low))
+        """θ of a point of the unit cube: lo + y (hi - lo), and 10^(...) or e^(...) of that for logarithmic ones."""
+        return from_search(self.low + np.asarray(unit, dtype=np.float64) * (self.high - self.low), self.scale)
 
     def encode(self, theta: Theta) -> FloatArray:
         """The point of the unit cube that decodes to θ; a dimension without width gives 0.5."""
         width = self.high - self.low
-        point = (to_search(theta) - self.low) / np.where(width > 0, width, 1.0)
+        point = (to_search(theta, self.scale) - self.low) / np.where(width > 0, width, 1.0)
         return np.where(width > 0, point, 0.5)
 
     def around(self, theta: Theta, *, fraction: float = 0.25) -> Box:
         """Second stage: θ ± fraction/2 of this box's range, intersected with this box."""
-        center, half = to_search(theta), 0.5 * fraction * (self.high - self.low)
-        return Box(low=np.maximum(self.low, center - half), high=np.minimum(self.high, center + half))
+        center, half = to_search(theta, self.scale), 0.5 * fraction * (self.high - self.low)
+        return replace(self, low=np.maximum(self.low, center - half), high=np.minimum(self.high, center + half))
 
 
-def to_search(theta: Theta) -> FloatArray:
+def to_search(theta: Theta, scale: SearchScale = "log10") -> FloatArray:
     """(14,) search coordinates of θ."""
-    values = theta.as_array()
-    return np.array([math.log10(v) if p.log else v for p, v in zip(PARAMETERS, values, strict=True)])
+    log = math.log10 if scale == "log10" else math.log
+    return np.array([log(v) if p.log else v for p, v in zip(PARAMETERS, theta.as_array(), strict=True)])
 
 
-def from_search(coordinates: FloatArray) -> Theta:
+def from_search(coordinates: FloatArray, scale: SearchScale = "log10") -> Theta:
     """θ of (14,) search coordinates."""
-    return Theta.from_array(
-        np.array([10.0**c if p.log else c for p, c in zip(PARAMETERS, coordinates, strict=True)], dtype=np.float64)
-    )
+    base = 10.0 if scale == "log10" else math.e
+    values = [base**c if p.log else c for p, c in zip(PARAMETERS, coordinates, strict=True)]
+    return Theta.from_array(np.array(values, dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

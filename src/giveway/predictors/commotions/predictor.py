@@ -37,6 +37,16 @@ FILE = "commotions.json"
 JOURNALS = "GIVEWAY_FIT_JOURNALS"
 """Environment variable: folder in which every fit keeps a journal to resume from."""
 
+FIT_SWITCHES = {
+    "decision_instant": "acceptance",
+    "spread_term": "spread_term",
+    "second_box": "box_fraction",
+    "parameter_bounds": "bounds",
+    "search_scale": "search_scale",
+    "sobol_points": "sobol_points",
+}
+"""Switches of the benchmark's profile and the fields of :class:`Switches` that they set."""
+
 REFERENCES = (
     "G. Markkula et al., Explaining human interactions on the road by large-scale integration of computational "
     "psychological theory, PNAS Nexus, 2023",
@@ -188,17 +198,27 @@ class CommotionsPredictor:
     @property
     def switches_read(self) -> frozenset[str]:
         """Switches of the benchmark's profile that :meth:`configured` reads."""
-        return frozenset({"commotions", "commotions_evaluations"})
+        return frozenset({"commotions", "commotions_evaluations", "dt_free", "speed_prior", *FIT_SWITCHES})
 
     def with_profile(self, profile: Profile) -> CommotionsPredictor:
-        """The same configuration as published (``"paper"``) or corrected (``"clean"``)."""
-        return replace(self, switches=Switches.of(profile))
+        """The same configuration as published (``"paper"``), as printed, or corrected (``"clean"``)."""
+        printed = profile == "printed"
+        config = replace(
+            self.config,
+            dt_free="both" if printed else "jerk_control",
+            speed_prior="speed" if printed else "free_speed",
+        )
+        return replace(self, config=config, switches=Switches.of(profile))
 
     def configured(self, switches: Mapping[str, Any]) -> CommotionsPredictor:
-        """As the switches ``commotions`` and ``commotions_evaluations`` of the benchmark's profile say."""
+        """As the switches of the benchmark's profile say; one that is not named has the value of ``clean``."""
         profiles: dict[str, Profile] = {"published": "paper", "printed": "printed"}
         named = profiles.get(str(switches.get("commotions")))
-        recipe = self if named is None else self.with_profile(named)
+        base = self.switches if named is None else Switches.of(named)
+        plain = self.switches if named is None else Switches()
+        read = {own: switches.get(name, getattr(plain, own)) for name, own in FIT_SWITCHES.items()}
+        readings = {name: switches[name] for name in ("dt_free", "speed_prior") if name in switches}
+        recipe = replace(self, config=replace(self.config, **readings), switches=replace(base, **read))
         evaluations = switches.get("commotions_evaluations")
         if evaluations is None:
             return recipe

@@ -155,6 +155,7 @@ def simulate_encounters(
         return Simulation(accepted=accepted, t_accept_s=t_accept, path_steps=0)
     known = constants.constants_of(theta, config, np.float32 if precision == "float32" else np.float64)
     base = encounters.base_speed(config)
+    free = theta.v_free_rel * base
     word = seed % 2**64
     source, script = rollout.RANDOM, np.zeros((0, 2, 3))
     if isinstance(noise, np.ndarray):
@@ -166,12 +167,13 @@ def simulate_encounters(
         np.ascontiguousarray(encounters.chi),
         np.ascontiguousarray(encounters.v),
         np.ascontiguousarray(encounters.half_extent),
-        theta.v_free_rel * base,
+        free,
         np.ascontiguousarray(base[:, 1]),
         np.ascontiguousarray(steps_made(encounters.num_steps, step_count), dtype=np.int64),
         encounters.horizon_s,
         np.ascontiguousarray(encounters.key, dtype=np.uint64),
         np.array([theta.sigma_r0_pos_rel, theta.sigma_r0_speed_rel]),
+        free if config.speed_prior == "free_speed" else np.ascontiguousarray(encounters.v),
         known.value,
         known.wide,
         known.sight,

@@ -19,14 +19,13 @@ from giveway.core.log import LogEvent
 from giveway.predictors.commotions.agent import theta_table
 from giveway.predictors.commotions.population import DEFAULT_FILE, Population, read_population
 from giveway.sim.area_tables import natural_key
-from giveway.sim.bicycle import SPEED
 from giveway.sim.drivers.base import Batch, Driver
 from giveway.sim.drivers.cognitive_attention import Snapshot
 from giveway.sim.drivers.cognitive_conflicts import WorldConflicts, conflicts_of_world, join_conflicts
 from giveway.sim.drivers.cognitive_control import Ahead, Rules
 from giveway.sim.drivers.cognitive_log import MOST_CASES, thoughts_of
 from giveway.sim.drivers.cognitive_minds import Cognition, free_road, new_cognition
-from giveway.sim.drivers.cognitive_motion import look_ahead, take_snapshot, write_plans
+from giveway.sim.drivers.cognitive_motion import look_ahead, take_snapshot, wake, write_plans
 from giveway.sim.state import DriverCode
 
 WALKING_MPS = 1.5  # speed of the site for pedestrians
@@ -43,6 +42,7 @@ class Heads:
         car: (M,) agent of each.
         worlds: conflicts and paths of each world.
         ahead: the road ahead of each; changed in place.
+        watched: (W, A) has a mind or shares an area with somebody who has.
         rec_s: (W, A, L) place of recorded positions along the recorded path [m].
         seen: everybody, cars numbered world * A + agent; changed in place.
         speed: (M,) at the last decision [m/s].
@@ -54,6 +54,7 @@ class Heads:
     car: IntArray
     worlds: tuple[WorldConflicts, ...]
     ahead: Ahead
+    watched: BoolArray
     rec_s: FloatArray
     seen: Snapshot
     speed: FloatArray
@@ -103,6 +104,8 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
             seed=batch.seed,
         )
         base = site_speeds(batch, walks)
+        watched = mine.copy()
+        watched.ravel()[cognition.conflicts.other] = True
         rec_s = np.full((*mine.shape, max(batch.static.rec.shape[2], 1)), np.nan)
         for w, conflicts in enumerate(found):
             rec_s[w, : len(conflicts.line), : conflicts.rec_s.shape[1]] = conflicts.rec_s
@@ -112,6 +115,7 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
             car=car,
             worlds=found,
             ahead=free_road(cognition, base[world, car]),
+            watched=watched,
             rec_s=rec_s,
             seen=Snapshot(
                 s=np.full(mine.size, np.nan),
@@ -131,21 +135,15 @@ class Cognitive(Driver, name="cognitive", title="Commotions mind", needs=("route
 
     def decide(self, batch: Batch, mine: BoolArray, own: Heads) -> None:
         """Think at even ticks, hold at odd ones."""
-        state, world, car = batch.state, own.world, own.car
-        here, tick = mine[world, car], state.tick[world]
-        active = here & (tick % 2 == 0)
+        state, world, car, accel = batch.state, own.world, own.car, own.cognition.control.accel
+        here, active, tick = wake(state, mine, world, car, own.decided, own.speed)
         if active.any():
             look_ahead(batch.static, state, world, car, active, own.ahead, own.cognition.rules.idm)
-            take_snapshot(batch.static, state, own.rec_s, own.seen)
-            own.seen.accel[own.cognition.attention.car] = np.where(own.decided, own.cognition.control.accel, 0.0)
+            take_snapshot(batch.static, state, own.watched, own.rec_s, own.seen)
+            own.seen.accel[own.cognition.attention.car] = accel  # 0 before the first decision
             own.cognition.decide(own.seen, own.ahead, tick // 2, active, threads=self.threads)
-            own.speed[active] = state.car[..., SPEED][world, car][active]
-            own.decided[active] = True
             self._note(batch, own, active)
-        late = here & ~own.decided  # appeared at an odd tick
-        own.speed[late] = state.car[..., SPEED][world, car][late]
-        accel = np.where(own.decided, own.cognition.control.accel, 0.0)
-        write_plans(state, batch.decisions, world, car, here, tick % 2 == 1, own.speed, accel, own.ahead.free_speed)
+        write_plans(state, batch.decisions, world, car, here, tick, own.speed, accel, own.ahead.free_speed)
 
     def _note(self, batch: Batch, own: Heads, active: BoolArray) -> None:
         """Keep what was thought, and tell who was let go."""

@@ -68,14 +68,39 @@ def look_ahead(static: Any, state: Any, world: Any, car: Any, active: Any, ahead
 
 
 @compiled()
-def take_snapshot(static: Any, state: Any, rec_s: Any, seen: Any) -> None:
-    """Places, speeds and accelerations of everybody in worlds that go on, before the tick.
+def wake(state: Any, mine: Any, world: Any, car: Any, decided: Any, speed: Any) -> Any:
+    """(M,) who is there, who decides now, and ticks of their worlds.
+
+    Args:
+        state: before the tick.
+        mine: (W, A) cars to be moved.
+        world: (M,) of each mind.
+        car: (M,) of each mind.
+        decided: (M,) who has decided before; those who decide now are added.
+        speed: (M,) at the last decision [m/s]; of those who decide now, and who appeared at an odd tick, written.
+    """
+    here, active = np.zeros(world.size, dtype=np.bool_), np.zeros(world.size, dtype=np.bool_)
+    tick, ticks, cars = np.zeros(world.size, dtype=np.int64), state.tick, state.car
+    for m in range(world.size):
+        w, i = world[m], car[m]
+        here[m], tick[m] = mine[w, i], ticks[w]
+        active[m] = here[m] and tick[m] % 2 == 0
+        if active[m] or (here[m] and not decided[m]):
+            speed[m] = cars[w, i, SPEED]
+        decided[m] = decided[m] or active[m]
+    return here, active, tick
+
+
+@compiled()
+def take_snapshot(static: Any, state: Any, watched: Any, rec_s: Any, seen: Any) -> None:
+    """Places, speeds and accelerations of all who are watched in worlds that go on, before the tick.
 
     Cars on replay are where their recording is along its path, and accelerate as over the last 0.2 s.
 
     Args:
         static: of the batch.
         state: before the tick.
+        watched: (W, A) who matters to a mind.
         rec_s: (W, A, L) places of recorded positions [m].
         seen: arrays are written.
     """
@@ -91,7 +116,7 @@ def take_snapshot(static: Any, state: Any, rec_s: Any, seen: Any) -> None:
         for i in range(count[w]):
             k = w * agents + i
             present[k] = there[w, i]
-            if not there[w, i]:
+            if not (there[w, i] and watched[w, i]):
                 continue
             speeds[k], places[k], accels[k] = cars[w, i, SPEED], lane[w, i, 0], cars[w, i, ACCEL]
             if driver[w, i] == REPLAY:
@@ -104,25 +129,25 @@ def take_snapshot(static: Any, state: Any, rec_s: Any, seen: Any) -> None:
 
 @compiled(motion)
 def write_plans(
-    state: Any, decisions: Any, world: Any, car: Any, here: Any, odd: Any, speed: Any, accel: Any, free_speed: Any
+    state: Any, decisions: Any, world: Any, car: Any, here: Any, tick: Any, speed: Any, accel: Any, free_speed: Any
 ) -> None:
     """Plans of the present cars: the held acceleration, both ticks of a decision being one step of the model.
 
-    See ``cognitive_control.ride``. ``speed`` (M,) is that at the last decision, ``odd`` (M,) tells its second tick.
+    See ``cognitive_control.ride``. ``speed`` (M,) is that at the last decision, ``tick`` (M,) is odd at its second.
     """
     half = 0.5 * DECISION_S
     lane, cars, plans, speeds, kinds = state.lane, state.car, decisions.along_s, decisions.speed, decisions.kind
     for m in range(world.size):
         if not here[m]:
             continue
-        w, i = world[m], car[m]
+        w, i, odd = world[m], car[m], tick[m] % 2 == 1
         s, v, a = lane[w, i, 0], cars[w, i, SPEED], accel[m]
         whole = max(0.0, speed[m] * DECISION_S + (0.5 * a) * DECISION_S**2)
         early = min(max(0.0, speed[m] * half + (0.5 * a) * half**2), whole)
         plan = plans[w, i]
         cruise(plan, s, v, a, max(free_speed[m], v))
-        plan[0] = s + (whole - early if odd[m] else early)
+        plan[0] = s + (whole - early if odd else early)
         for k in range(1, plan.size):
             plan[k] = max(plan[k], plan[k - 1])
         kinds[w, i] = ALONG
-        speeds[w, i] = max(0.0, speed[m] + a * (DECISION_S if odd[m] else half))
+        speeds[w, i] = max(0.0, speed[m] + a * (DECISION_S if odd else half))

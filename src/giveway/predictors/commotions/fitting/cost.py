@@ -40,7 +40,7 @@ def fit_cost(training: TrainingSet, config: Configuration, switches: Switches, o
     budgets = tuple(options.budgets or budgets_of(switches.optimizer, config.stages))
     alone = replace(options, threads=1)
     objective = objective_of(training, config, switches, alone)
-    box = Box.full()
+    box = Box.full(switches.bounds, switches.search_scale)
     points = [box.decode(point) for point in initial_points(TIMED_EVALUATIONS + 1, 0)]
     objective(points[0])
     began = time.process_time()

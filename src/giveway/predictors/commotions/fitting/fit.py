@@ -96,7 +96,9 @@ def fit_parameters(
     if training.encounters.num_samples == 0:
         raise EmptySelectionError("there is nothing to fit", where=config.name, found="0 training samples")
     budgets = tuple(options.budgets or budgets_of(switches.optimizer, config.stages))
-    if len(budgets) != config.stages or any(b.initial < 2 or b.further < 0 for b in budgets):
+    if switches.sobol_points == "first_stage":
+        budgets = (budgets[0], *(Budget(initial=0, further=b.further) for b in budgets[1:]))
+    if len(budgets) != config.stages or budgets[0].initial < 2 or any(b.initial < 0 or b.further < 0 for b in budgets):
         raise UsageError(
             "a budget is needed for every stage, with at least 2 initial points",
             where=config.name,
@@ -108,7 +110,8 @@ def fit_parameters(
     journal = Journal(options.journal, header)
     objective = objective_of(training, config, switches, options) if objective is None else objective
     started = time.monotonic()
-    box, total = Box.full(), sum(b.total for b in budgets)
+    full, total = Box.full(switches.bounds, switches.search_scale), sum(b.total for b in budgets)
+    box, seen = full, list[tuple[Theta, Loss]]()
     stages: list[Stage] = []
     for number, budget in enumerate(budgets):
         search = Search(
@@ -121,12 +124,16 @@ def fit_parameters(
             total=total,
             on_trace=on_trace,
         )
+        if budget.initial == 0:  # goes on with what the stage before has seen, in the coordinates of the new box
+            search.points, search.losses = [box.encode(theta) for theta, _ in seen], [loss for _, loss in seen]
+            search.inherited = len(seen)
         for point in initial_points(budget.initial, search.seed % 2**63):
             search.evaluate(point)
         optimizer(search)
+        seen = [(box.decode(p), loss) for p, loss in zip(search.points, search.losses, strict=True)]
         theta, loss = box.decode(search.points[search.best]), search.losses[search.best]
-        stages.append(Stage(theta=theta, loss=loss.mean, error=loss.error, evaluations=len(search.points)))
-        box = Box.full().around(theta, fraction=switches.box_fraction)
+        stages.append(Stage(theta=theta, loss=loss.mean, error=loss.error, evaluations=search.made))
+        box = full.around(theta, fraction=switches.box_fraction)
     winner = min(range(len(stages)), key=lambda i: stages[i].loss)
     deployed = stages[winner].theta
     if switches.stage_winner == "logarithms" and len(stages) == 2 and winner == 0:
@@ -154,6 +161,8 @@ def _header(
         "model": config.name,
         "version": MODEL_VERSION,
         "actions": list(config.action_set),
+        "dt_free": config.dt_free,
+        "speed_prior": config.speed_prior,
         "switches": asdict(switches),
         "num_paths": options.num_paths,
         "seed": options.seed,

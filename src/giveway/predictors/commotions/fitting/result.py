@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,16 +91,11 @@ class FittedParameters:
             config = Configuration.from_name(document["model"])
             actions = tuple(float(u) for u in document["actions"])
             if actions != config.action_set:
-                config = Configuration(
-                    adjusted_speed=config.adjusted_speed,
-                    interactive=config.interactive,
-                    jerk=config.jerk,
-                    stages=config.stages,
-                    loss=config.loss,
-                    actions=actions,
-                )
+                config = replace(config, actions=actions)
             theta = {p.name: float(document["theta"][p.name]["value"]) for p in PARAMETERS}
             provenance = dict(document["provenance"])
+            readings = {name: provenance[name] for name in ("dt_free", "speed_prior") if name in provenance}
+            config = replace(config, **readings)
             Switches(**provenance.get("switches", {}))  # complain now rather than when they are needed
             return cls(
                 theta=_simulable(theta, path),
@@ -144,6 +139,6 @@ def _simulable(values: Mapping[str, float], path: Path) -> Theta:
             "a fitted parameter is outside its range",
             where=path,
             found=f"{action.name} = {duration:g}",
-            hint=f"between {action.low:g} and {action.high:g} {action.unit}",
+            hint="between {:g} and {:g} ".format(*action.allowed) + action.unit,
         )
     return Theta(**{**values, action.name: action.clip(duration)})

@@ -72,6 +72,7 @@ class Search:
         seed: of everything random in this stage.
         total: evaluations of all stages.
         on_trace: called after every evaluation.
+        inherited: how many of the points an earlier stage has evaluated.
     """
 
     objective: Objective
@@ -84,6 +85,7 @@ class Search:
     on_trace: Callable[[Trace], None] | None = None
     points: list[FloatArray] = field(default_factory=list[FloatArray])
     losses: list[Loss] = field(default_factory=list[Loss])
+    inherited: int = 0
     _offset: int = -1
     _started: float = field(default_factory=time.monotonic)
     _fresh: int = 0
@@ -92,7 +94,12 @@ class Search:
     @property
     def left(self) -> int:
         """Evaluations that may still be made."""
-        return self.budget.total - len(self.points)
+        return self.budget.total - self.made
+
+    @property
+    def made(self) -> int:
+        """Evaluations of this stage so far."""
+        return len(self.points) - self.inherited
 
     @property
     def best(self) -> int:
@@ -104,7 +111,7 @@ class Search:
         if self._offset < 0:
             before = [i for i, entry in enumerate(self.journal.entries) if entry.stage < self.stage]
             self._offset = len(before)
-        index = self._offset + len(self.points)
+        index = self._offset + self.made
         return self.journal.entries[index] if index < len(self.journal.entries) else None
 
     def evaluate(self, point: FloatArray, note: Mapping[str, Any] | None = None) -> Loss:
@@ -149,7 +156,7 @@ class Search:
         now = time.monotonic()
         # the first evaluation loads the kernel and tells nothing about the others
         each = (now - self._first) / (self._fresh - 1) if self._fresh > 1 else now - self._started
-        done = self._offset + len(self.points)
+        done = self._offset + self.made
         acquisition = note.get("acquisition")
         return Trace(
             done=done,

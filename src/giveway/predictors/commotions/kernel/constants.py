@@ -13,7 +13,6 @@ from giveway.predictors.commotions.config import Configuration
 from giveway.predictors.commotions.parameters import (
     DT_S,
     MIN_ANGLE_RAD,
-    REGAIN_TIME_S,
     Derived,
     Theta,
     action_ramps,
@@ -78,7 +77,7 @@ def constants_of(theta: Theta, config: Configuration, dtype: type[np.float32] | 
             found=f"{theta.delta_t_action:g} s",
         )
     derived = Derived.of(theta)
-    decay, tau = derived.decay, REGAIN_TIME_S if config.jerk else theta.delta_t_action
+    decay, tau = derived.decay, config.regain_s(theta.delta_t_action)
     action = [float(m) for m in moments(np.array(theta.delta_t_action), decay)]
     regain = [float(m) for m in moments(np.array(tau), decay)]
     value = np.zeros(NUM_VALUE_CONSTANTS)

@@ -46,8 +46,8 @@ def source_digest() -> str:
 
 
 @njit
-def seat(state: Any, mind: Any, lane: int, chi: Any, v: Any, c: Any, v_free: Any, prior: Any) -> None:
-    """1.2, 1.3: put a fresh path into a lane."""
+def seat(state: Any, mind: Any, lane: int, chi: Any, v: Any, c: Any, v_free: Any, prior: Any, seen: Any) -> None:
+    """1.2, 1.3: put a fresh path into a lane; ``seen`` (2,) is the speed that the prior's spread is relative to."""
     for vehicle in range(2):
         at, other = vehicle * VEHICLE + lane, 1 - vehicle
         for row in range(NUM_STATE_ROWS):
@@ -61,7 +61,7 @@ def seat(state: Any, mind: Any, lane: int, chi: Any, v: Any, c: Any, v_free: Any
         state[at + X2 * WIDTH] = v_free[other]
         state[at + P11 * WIDTH] = (prior[0] * distance) ** 2
         state[at + P12 * WIDTH] = 0.0
-        state[at + P22 * WIDTH] = (prior[1] * v_free[other]) ** 2
+        state[at + P22 * WIDTH] = (prior[1] * seen[other]) ** 2
     for at in range(lane, mind.shape[0], WIDTH):
         mind[at] = 0.0
 
@@ -104,6 +104,7 @@ def _build(digest: str) -> Any:
         horizon: Any,
         key: Any,
         prior: Any,
+        seen: Any,
         k: Any,
         wide: Any,
         sight: Any,
@@ -136,7 +137,7 @@ def _build(digest: str) -> Any:
         next_job, active, path_steps = first_job, 0, 0
         free = WIDTH
         for lane in range(WIDTH):  # harmless content for lanes that never get a path
-            seat(state, mind, lane, chi[0], v[0], c[0], v_free[0], prior)
+            seat(state, mind, lane, chi[0], v[0], c[0], v_free[0], prior, seen[0])
         while True:
             # refill
             if free > 0:
@@ -148,7 +149,17 @@ def _build(digest: str) -> Any:
                             accepted[sample, path] = False
                             t_accept[sample, path] = horizon[sample] + 2.0 * d / v_base[sample]
                         else:
-                            seat(state, mind, lane, chi[sample], v[sample], c[sample], v_free[sample], prior)
+                            seat(
+                                state,
+                                mind,
+                                lane,
+                                chi[sample],
+                                v[sample],
+                                c[sample],
+                                v_free[sample],
+                                prior,
+                                seen[sample],
+                            )
                             counters[lane] = np.uint32(key[sample] & np.uint64(0xFFFFFFFF))
                             counters[WIDTH + lane] = np.uint32(key[sample] >> np.uint64(32))
                             counters[2 * WIDTH + lane] = np.uint32(path)

@@ -38,12 +38,22 @@ class Belief:
     covariance: FloatArray
 
 
-def prior_belief(chi_other: FloatArray, v_free_other: FloatArray, pos_rel: float, speed_rel: float) -> Belief:
-    """Before the first look (2.4): x̂ = (|χ_oth|, v_free), P = diag((σ_pos |χ_oth|)², (σ_speed v_free)²)."""
+def prior_belief(
+    chi_other: FloatArray,
+    v_free_other: FloatArray,
+    pos_rel: float,
+    speed_rel: float,
+    *,
+    spread_of: FloatArray | None = None,
+) -> Belief:
+    """Before the first look (2.4): x̂ = (|χ_oth|, v_free), P = diag((σ_pos |χ_oth|)², (σ_speed v_free)²).
+
+    ``spread_of`` is the speed that stands for v_free in P: |χ̇_oth(t_0)| as the supplement prints.
+    """
     mean = np.stack([np.abs(chi_other), v_free_other], axis=-1)
     covariance = np.zeros((*mean.shape, 2))
     covariance[..., 0, 0] = (pos_rel * mean[..., 0]) ** 2
-    covariance[..., 1, 1] = (speed_rel * mean[..., 1]) ** 2
+    covariance[..., 1, 1] = (speed_rel * (mean[..., 1] if spread_of is None else spread_of)) ** 2
     return Belief(mean=mean, covariance=covariance)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
-from giveway.predictors.commotions.config import Configuration, StepCount
+from giveway.predictors.commotions.config import Configuration, SpeedPrior, StepCount
 from giveway.predictors.commotions.encounter import Encounters, steps_made
-from giveway.predictors.commotions.parameters import DT_S, REGAIN_TIME_S, Derived, Theta, action_ramps
+from giveway.predictors.commotions.parameters import DT_S, Derived, Theta, action_ramps
 from giveway.predictors.commotions.reference import decision, motion, perception
 from giveway.predictors.commotions.reference.decision import Behaviors, Snapshot
 from giveway.predictors.commotions.reference.motion import Predicted
@@ -99,11 +99,17 @@ class Rollout:
     thoughts: list[tuple[Thought | None, Thought]]
 
 
-def new_mind(other: Snapshot, theta: Theta, num_actions: int) -> Mind:
+def new_mind(other: Snapshot, theta: Theta, num_actions: int, speed_prior: SpeedPrior = "free_speed") -> Mind:
     """Initial internal state (1.3, 2.4)."""
     num = other.chi.shape[0]
     return Mind(
-        belief=perception.prior_belief(other.chi, other.v_free, theta.sigma_r0_pos_rel, theta.sigma_r0_speed_rel),
+        belief=perception.prior_belief(
+            other.chi,
+            other.v_free,
+            theta.sigma_r0_pos_rel,
+            theta.sigma_r0_speed_rel,
+            spread_of=other.v if speed_prior == "speed" else None,
+        ),
         plan=np.zeros((num, Derived.of(theta).num_action_steps + 1)),
         values=np.zeros((num, num_actions)),
         behavior_values=np.zeros((num, num_actions, 2)),
@@ -133,7 +139,7 @@ def think(
     """
     derived = Derived.of(theta)
     other_jerk = config.jerk if other_jerk is None else other_jerk
-    regain_s, other_regain_s = (REGAIN_TIME_S if jerk else theta.delta_t_action for jerk in (config.jerk, other_jerk))
+    regain_s, other_regain_s = (config.regain_s(theta.delta_t_action, jerk=jerk) for jerk in (config.jerk, other_jerk))
     ramps = action_ramps(theta, config.action_set, jerk=config.jerk)
 
     spread = perception.observation_spread(own.chi, other.chi, theta.sigma_v)
@@ -223,7 +229,7 @@ def roll_out(
         for k in (EGO, TARGET)
     ]
     num_actions = len(config.action_set)
-    minds = [new_mind(states[TARGET], theta, num_actions), new_mind(states[EGO], theta, num_actions)]
+    minds = [new_mind(states[k], theta, num_actions, config.speed_prior) for k in (TARGET, EGO)]
     is_open = np.ones(encounters.num_samples, dtype=np.bool_)
     history: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     open_history: list[BoolArray] = []
