@@ -13,6 +13,7 @@ from giveway.gaps.judgment import Judgment
 from giveway.gaps.metric_table import Scores
 from giveway.gaps.significance import tie_groups
 from giveway.generate.answer import generate_answer
+from giveway.generate.pages import labels_apart
 from giveway.metrics import METRICS
 from giveway.reports.live_charts import Forest, Mark, Row, Scatter, Spot
 from giveway.study.answer import study_answer
@@ -98,6 +99,13 @@ def test_generated_traffic_says_how_often_and_how_hard():
     first, second = answer.chart.rows
     assert (first.marks[0].low, first.marks[0].high) == pytest.approx((0.131, 0.336), abs=5e-4)
     assert second.marks[0].high == pytest.approx(0.060, abs=5e-4)
+
+
+def test_campaigns_are_named_by_their_search_where_only_that_differs():
+    where = "on roundabout, ego lattice, seed 0"
+    labels = [f"maneuver {where}, search map_elites", f"maneuver {where}, search random", f"no_attack {where}"]
+    assert labels_apart(labels) == (["maneuver, search map elites", "maneuver, search random", "no attack"], where)
+    assert labels_apart(["a on merge, seed 0", "a on straight, seed 0"])[1] == ""
 
 
 def estimate(value, low, high):

@@ -34,6 +34,7 @@ def extract(
     n_input: Annotated[int, Opt("Input steps of 0.2 s.", min=1, max=100)] = 2,
     n_input_max: Annotated[int, Opt("Steps every sample must support.", min=1, max=100)] = 8,
     relaxed: Annotated[bool, "Move t_0 up to where the history suffices."] = False,
+    allow_occlusion: Annotated[bool, "Read recordings of a moving car, which misses what is hidden."] = False,
     profile: str = "clean",
     settings: Annotated[Sequence[str], "One switch of the protocol, NAME=VALUE; repeatable."] = (),
     pages: Annotated[Path | None, "Folder for pages with warnings, counts, pictures and replays."] = None,
@@ -54,6 +55,7 @@ def extract(
         relaxed=relaxed,
         profile=profile,
         switches=settings_from(settings, _switches()),
+        allow_occlusion=allow_occlusion,
     )
     parts = [one.extracted for one in sets]
     if not any(part.samples.num_samples for part in parts):

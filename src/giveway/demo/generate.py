@@ -1,4 +1,4 @@
-"""A chapter on generated traffic: nobody, random actions and the shipped policy against a planner."""
+"""A chapter on generated traffic: maneuvers in a roundabout, searched, at random and none, against a planner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from giveway.generate.failures import stored_campaigns, stored_failures
 from giveway.generate.run import run_campaigns
 from giveway.generate.spec import CampaignSpec
 
-BUDGET, ROAD, EGO = 60, "straight", "lattice"
+BUDGET, ROAD, EGO = 256, "roundabout", "lattice"
 FOLDER = Path("generate")
-DRIVERS = (("no_attack", "random"), ("random_actions", "nsga2"), ("policy", "nsga2"))
-"""Who drives the cars around the ego, and how starts are searched."""
+DRIVERS = (("no_attack", "random"), ("maneuver", "random"), ("maneuver", "map_elites"))
+"""Who drives the cars around the ego, and how scenes and maneuvers are searched."""
 
 
 def _run(root: Path, seed: int) -> None:

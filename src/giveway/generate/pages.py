@@ -94,11 +94,16 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
 
 
 def labels_apart(labels: Sequence[str]) -> tuple[list[str], str]:
-    """Labels of campaigns without what all of them share behind `` on ``, and that."""
-    split = [label.partition(" on ") for label in labels]
-    if len({end for _, _, end in split}) != 1 or len({name for name, _, _ in split}) < len(split) or not split[0][2]:
-        return list(labels), ""
-    return [name.replace("_", " ") for name, _, _ in split], f"on {split[0][2]}"
+    """Labels of campaigns, ``driver on road, ...``, without what all of them share behind `` on ``, and that."""
+    split = [label.partition(" on ")[::2] for label in labels]
+    tails = [tail.split(", ") for _, tail in split]
+    shared = [part for part in tails[0] if part and all(part in tail for tail in tails)] if tails else []
+    names = [
+        ", ".join([name.replace("_", " "), *(part.replace("_", " ") for part in tail if part not in shared)])
+        for (name, _), tail in zip(split, tails, strict=True)
+    ]
+    on_one_road = all(tail[0] in shared for tail in tails)
+    return (names, f"on {', '.join(shared)}") if on_one_road and len(set(names)) == len(names) else (list(labels), "")
 
 
 def _distinct(campaigns: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
@@ -187,6 +192,7 @@ def failure_block(failure: Failure, file: str) -> Replay:
         file=file,
         document=partial(failure_document, failure),
         caption=verdict_of(failure),
+        strip=True,
     )
 
 
