@@ -14,6 +14,7 @@ from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Store
+from giveway.generate.answer import generate_answer
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.export.frames import tracks_of
@@ -25,7 +26,6 @@ from giveway.generate.pages import (
     failure_block,
     failure_document,
     generated_blocks,
-    generated_facts,
     pages_document,
     shown_measures,
 )
@@ -109,7 +109,7 @@ class CampaignSection(Section):
         return Overview(
             blocks=generated_blocks(document),
             pages=[gallery] if gallery.blocks else [],
-            facts=generated_facts(document),
+            answer=generate_answer(campaigns),
             cells="Tests",
             replays=keys,
             order="failures, those that count first",

@@ -159,3 +159,5 @@ GENERIC = _of("generic", "Own data")
 
 IND, UNID, EXID = _of("ind", "inD"), _of("unid", "uniD"), _of("exid", "exiD")
 SIND = _of("sind", "SinD")
+ARGOVERSE2, NUPLAN = _of("argoverse2", "Argoverse 2"), _of("nuplan", "nuPlan")
+WOMD, SCENARIONET = _of("womd", "WOMD"), _of("scenarionet", "ScenarioNet")
