@@ -112,3 +112,14 @@ def test_real_roundabouts_are_found_where_they_are():
         x, y = (float(v) for v in found.notes[0].split("(")[1].split(")")[0].split(", "))
         assert np.hypot(x - center[0], y - center[1]) < 2.0
         assert found.times.is_decided.sum() > 50
+
+
+def test_center_lines_are_contested_where_drivers_meet(scenes):
+    """What models see of the way to the place, when the gap opens, is near to what was driven."""
+    found = find_gaps(EXTRACTIONS.get("interaction_lanes"), scenes, CLEAN)
+    rows = found.times.open_row[found.times.is_decided]
+    seen, driven = found.description.distance[rows, :2], found.description.truth[rows, :2]
+    off = np.abs(seen - driven)
+    assert len(rows) > 100
+    assert (np.nanmedian(off, axis=0) < 1.5).all()
+    assert ((off > 5.0).mean(axis=0) < 0.1).all()
