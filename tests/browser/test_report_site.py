@@ -11,7 +11,7 @@ import pytest
 from giveway.experiments import Store
 from giveway.gaps.section import GAPS
 from giveway.reports.cells import store_pages
-from giveway.reports.content import Answer, Answers, Page, PageLimits, Part
+from giveway.reports.content import Answer, Answers, Page, PageLimits, Part, Replay
 from giveway.reports.live_charts import Forest, Mark, Rated, Ratings, Row, Scatter, Spot
 from giveway.reports.player.document import replay_document
 from giveway.reports.rendering import single_page
@@ -468,3 +468,17 @@ def test_four_answers_stand_above_the_fold_and_fit_every_width(browser, tmp_path
     assert widths and min(widths) > 1
     assert problems == []
     context.close()
+
+
+def test_a_strip_shows_four_moments_and_opens_the_player(page, tmp_path: Path) -> None:
+    file = tmp_path / "strip.html"
+    replay = Replay(title="f", file="f.js", document=crossing, caption="impact 5.4 m/s", strip=True)
+    file.write_text(single_page(Page(title="Failures", blocks=(replay,))))
+    page.goto(file.as_uri())
+    page.wait_for_selector(".frames canvas")
+    assert page.locator(".frames figcaption").all_inner_texts() == ["−3 s", "−2 s", "−1 s", "end"]
+    assert page.locator(".frames canvas").first.bounding_box()["width"] > 200
+    page.click("text=Watch")
+    page.wait_for_selector(".giveway-player")
+    assert page.locator(".frames").count() == 0
+    assert page.problems == []

@@ -192,6 +192,7 @@ def failure_block(failure: Failure, file: str) -> Replay:
         file=file,
         document=partial(failure_document, failure),
         caption=verdict_of(failure),
+        strip=True,
     )
 
 

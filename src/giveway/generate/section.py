@@ -99,12 +99,12 @@ class CampaignSection(Section):
         reference = recorded_reference(None if recorded is None else Path(recorded))
         document = pages_document(summarize(results.place, reference), reference)
         failed = [
-            (not result.counts, key)
+            (not result.counts, -result.impact_speed_mps if result.impact_speed_mps > 0 else 0.0, key)
             for campaign in campaigns
             for result, key in zip(campaign.results, campaign.keys, strict=True)
             if result.failed
         ]
-        keys = [key for _, key in sorted(failed, key=lambda pair: pair[0])]
+        keys = [key for *_, key in sorted(failed, key=lambda entry: entry[:2])]
         gallery = self._gallery(results, keys[: min(limits.replays, GALLERY)])
         return Overview(
             blocks=generated_blocks(document),
@@ -112,7 +112,7 @@ class CampaignSection(Section):
             answer=generate_answer(campaigns),
             cells="Tests",
             replays=keys,
-            order="failures, those that count first",
+            order="failures, those that count and the hardest first",
             samples=False,
         )
 

@@ -187,6 +187,7 @@ class Replay:
         document: makes it.
         options: of ``mountPlayer`` in ``player.js``, e.g. ``{"frame": "ego"}``.
         caption: what happens.
+        strip: show a film strip first, and the player on demand.
     """
 
     title: str
@@ -194,6 +195,7 @@ class Replay:
     document: Document
     options: tuple[tuple[str, Any], ...] = ()
     caption: str = ""
+    strip: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

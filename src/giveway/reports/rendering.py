@@ -123,7 +123,8 @@ def script_text(name: str) -> str:
     text = COMMENT.sub("", "\n".join(map(static_text, PLAYER)))
     lines = (line.strip().removeprefix("export ") for line in text.splitlines())
     module = "\n".join(line for line in lines if line and not line.startswith("import "))
-    return f'"use strict";\n(function () {{\n{module}\nwindow.giveway.mountPlayer = mountPlayer;\n}})();\n'
+    given = "window.giveway.mountPlayer = mountPlayer;\nwindow.giveway.createPlayer = createPlayer;"
+    return f'"use strict";\n(function () {{\n{module}\n{given}\n}})();\n'
 
 
 def embed_json(value: Any) -> Markup:
