@@ -5,7 +5,7 @@ never averaged. AUC has the form of its profile and is the mean over random spli
 tables of docs/gaps/profiles.md. The recordings of L-GAP, rounD and Leeds are synthetic; sites of INTERACTION are read
 from a folder of yours.
 
-    python benchmarks/profiles.py OUT [--interaction FOLDER --site DR_USA_Roundabout_FT ...] [--cm 60] [--markdown]
+    python benchmarks/profiles.py OUT [--interaction FOLDER --site DR_USA_Roundabout_FT ...] [--cm 40] [--markdown]
 
 Killed and started again it goes on.
 """
@@ -127,11 +127,15 @@ def main() -> None:
     parser.add_argument("--interaction", type=Path)
     parser.add_argument("--site", action="append", default=[])
     parser.add_argument("--cm", type=int, default=0, help=f"evaluations per fit of {COGNITIVE}; 0 leaves it out")
+    parser.add_argument("--only", action="append", default=[], help="lgap, round, leeds or a site; all without it")
     parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     table: dict[str, dict[str, Any]] = {}
-    for label, (dataset, folder) in sources(arguments.out, arguments.interaction, arguments.site).items():
+    known = sources(arguments.out, arguments.interaction, arguments.site)
+    for label, (dataset, folder) in known.items():
+        if arguments.only and label not in arguments.only:
+            continue
         for profile in ORDER:
             kept = arguments.out / f"{label}-{profile}.json"
             if not kept.exists():

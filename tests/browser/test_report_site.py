@@ -11,8 +11,10 @@ import pytest
 from giveway.experiments import Store
 from giveway.gaps.section import GAPS
 from giveway.reports.cells import store_pages
-from giveway.reports.content import PageLimits, Part
+from giveway.reports.content import Answer, Answers, Page, PageLimits, Part, Replay
+from giveway.reports.live_charts import Forest, Mark, Rated, Ratings, Row, Scatter, Spot
 from giveway.reports.player.document import replay_document
+from giveway.reports.rendering import single_page
 from giveway.reports.results import Results
 from giveway.reports.writing import write_site
 from giveway.testing import worlds
@@ -397,3 +399,86 @@ def test_large_stores_stay_quick_to_open(browser, tmp_path: Path, count: int) ->
     page.locator(".browser tbody tr").first.click()
     page.wait_for_selector(".panel[data-key]")
     context.close()
+
+
+def four_answers() -> Page:
+    """A first page with a card of every form, about as large as those of a demo."""
+    models = [
+        Row(label=name, marks=(Mark(value=v, low=v - 0.1, high=min(1.0, v + 0.1), text=f"{v:.2f}"),
+                               Mark(value=0.6, low=0.4, high=0.8, critical=True, tied=False, text="0.60")))
+        for name, v in (("LR_1D", 0.95), ("DDM", 0.94), ("CM_AIJ11", 0.9), ("TPP_small", 0.8), ("CV", 0.6))
+    ]  # fmt: skip
+    spots = [Spot(name=f"predictor {n}", x=0.1 * n, y=-0.5 * n, low=-0.5 * n - 1, high=1 - 0.5 * n) for n in range(6)]
+    spots.append(Spot(name="echo", x=7.4, y=-2.0, low=-3.0, high=-1.0, fault=True))
+    rated = [
+        Rated(name=f"condition {n}", counts=(4 + n, 3, 2, 5, 6), mean=3.2, low=3.0, high=3.4, note="5 clips")
+        for n in range(4)
+    ]
+    options = ("Very unrealistic", "Unrealistic", "Neutral", "Realistic", "Very realistic")
+    charts = (
+        Forest(rows=models, label="AUC; dotted line: chance", alt="models", start=0.5, end=1.0, chance=0.5),
+        Scatter(points=spots, x_label="error [m]", y_label="score", alt="predictors", band=("humans", 0.7, 0.1, 1.3),
+                pair=("predictor 1", "predictor 2", "+0.50")),
+        Forest(rows=[replace(m, note="17 failures", marks=m.marks[:1]) for m in models[:3]], label="share", alt="cars",
+               percent=True, start=0.0),
+        Ratings(rows=rated, options=options, alt="ratings"),
+    )  # fmt: skip
+    sentence = "Two simple models lead, tied. On the critical cases the other three are no better than chance."
+    cards = tuple(
+        (
+            Answer(question="Does it?", sentence=sentence, chart=c, foot="40 cases", badges=("synthetic recordings",)),
+            "#",
+        )
+        for c in charts
+    )
+    return Page(title="Four answers", lead="made by a test", blocks=(Answers(items=cards, guide=True),))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_four_answers_stand_above_the_fold_and_fit_every_width(browser, tmp_path: Path, scheme: str) -> None:
+    file = tmp_path / "answers.html"
+    file.write_text(single_page(four_answers()))
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: problems.append(str(e)))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.live svg').length === 4")
+    assert page.locator(".card h2").last.bounding_box()["y"] < 1000
+    assert page.locator(".card").last.bounding_box()["y"] + page.locator(".card").last.bounding_box()["height"] < 1000
+    for width in (390, 480, 600, 768, 900, 1024, 1200, 1400):
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_timeout(120)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('.live svg')]"
+            ".map(s => [s.getBoundingClientRect().width, s.viewBox.baseVal.width])"
+        )
+        assert all(abs(shown - drawn) < 1.5 for shown, drawn in sizes)  # one unit is one pixel: text never scales
+        smallest = page.evaluate(
+            "Math.min(...[...document.querySelectorAll('.live svg text')]"
+            ".map(t => parseFloat(getComputedStyle(t).fontSize)))"
+        )
+        assert smallest >= 12
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.live .whisker')].map(w => w.getBoundingClientRect())"
+        ".map(b => Math.max(b.width, b.height))"
+    )
+    assert widths and min(widths) > 1
+    assert problems == []
+    context.close()
+
+
+def test_a_strip_shows_four_moments_and_opens_the_player(page, tmp_path: Path) -> None:
+    file = tmp_path / "strip.html"
+    replay = Replay(title="f", file="f.js", document=crossing, caption="impact 5.4 m/s", strip=True)
+    file.write_text(single_page(Page(title="Failures", blocks=(replay,))))
+    page.goto(file.as_uri())
+    page.wait_for_selector(".frames canvas")
+    assert page.locator(".frames figcaption").all_inner_texts() == ["−3 s", "−2 s", "−1 s", "end"]
+    assert page.locator(".frames canvas").first.bounding_box()["width"] > 200
+    page.click("text=Watch")
+    page.wait_for_selector(".giveway-player")
+    assert page.locator(".frames").count() == 0
+    assert page.problems == []

@@ -93,7 +93,8 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     def serve(*_: Any, on_ready: Callable[[str], None], **__: Any) -> None:
         on_ready("http://127.0.0.1:1")
 
-    monkeypatch.setattr("giveway.demo.run.run_demo", lambda out, seed, say: ())
+    nothing = SimpleNamespace(page=Path("index.html"), seconds={}, findings=())
+    monkeypatch.setattr("giveway.demo.run.run_demo", lambda out, seed, say: nothing)
     monkeypatch.setattr("giveway.serve.web.server.serve", serve)
 
 

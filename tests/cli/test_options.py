@@ -21,7 +21,7 @@ OWN = {
     "data show": "recording scene start duration follow accept_implausible",
     "data convert": "accept_implausible",
     "data lanes": "site width",
-    "gaps extract": "t0 n_input n_input_max relaxed",
+    "gaps extract": "t0 n_input n_input_max relaxed allow_occlusion pages",
     "gaps run": "paths again",
     "gaps table": "t0 paper split",
     "gaps figure": "t0",

@@ -5,19 +5,33 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from giveway.core.errors import DataError
+from giveway.core.errors import DataError, UsageError
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.gaps.extract import find_gaps
+from giveway.data import DATASETS
+from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.extractions.declared import crosses
+from giveway.gaps.files import read_samples, write_samples
+from giveway.gaps.found_conflicts import write_conflicts
 from giveway.gaps.profile import CLEAN
+from giveway.gaps.run import extractions, specification
 from giveway.roads.lanelet2 import parse_lanelet2
 from giveway.roads.path_conflicts import path_of_points
 from giveway.roads.sketch import RoadSketch, RuleSketch, lane_along
 from giveway.roads.writer import lanelet2_text
+from giveway.testing.formats import write_format
 
 DT_S = 0.1
+FOUND = {
+    "pairs": 3,
+    "kind": "cross",
+    "target_stands": 0.5,
+    "priority_stands": 0.0,
+    "target_first": 0.5,
+    "target_gate": [[3.0, -20.0], [-3.0, -20.0]],
+    "priority_gate": [[-30.0, -3.0], [-30.0, 3.0]],
+}
 GATES = {"target_gate": [[3.0, -20.0], [-3.0, -20.0]], "priority_gate": [[-30.0, -3.0], [-30.0, 3.0]]}
 CONFLICT = {"name": "crossing", "zone": None, "rule": "target_yields", **GATES}
 
@@ -126,3 +140,36 @@ def test_the_rules_of_a_map_count_where_nothing_is_declared():
     gaps = find_gaps(EXTRACTIONS.get("generic"), [scene], CLEAN)
     assert len(gaps.raw.sample_id) >= 10
     assert gaps.notes == ("here: no conflict declared, the rules of the map say who gives way",)
+
+
+def test_recordings_of_a_moving_car_are_refused_unless_occlusion_is_allowed(tmp_path):
+    write_format("argoverse2", tmp_path)
+    with pytest.raises(UsageError, match="recorded from a moving car"):
+        extractions("argoverse2", tmp_path)
+    with pytest.raises(UsageError, match="recorded from a moving car"):
+        specification({"datasets": ["argoverse2"], "models": ["LR_1D"]}, {})
+    assert specification({"datasets": ["argoverse2"], "models": ["LR_1D"], "allow_occlusion": True}, {})
+    with pytest.raises(DataError, match="nothing says where gaps are"):
+        extractions("argoverse2", tmp_path, allow_occlusion=True)
+
+
+def test_conflicts_are_declared_beside_recordings_of_a_moving_car_as_well(tmp_path):
+    write_format("argoverse2", tmp_path)
+    write_conflicts(tmp_path / "conflicts.toml", [{"location": "here", "place": [0, 0], **FOUND}])
+    (recording,) = DATASETS.get("argoverse2").recordings(tmp_path)
+    (scene,) = DATASETS.get("argoverse2").scenes(recording)
+    assert scene.attributes["conflicts"][0]["target_gate"] == FOUND["target_gate"]
+    assert "conflicts.toml" in scene.provenance.files
+
+
+def test_samples_say_where_they_lie(tmp_path):
+    gaps = found(CONFLICT)
+    samples = samples_at(gaps, SampleRules(choice="initial", num_input_max=2), CLEAN).samples
+    assert set(samples.places.kind) == {"cross"}
+    np.testing.assert_allclose(samples.places.angle_rad, np.pi / 2, atol=1e-6)
+    np.testing.assert_allclose(samples.places.xy, [[0.0, -2.0]] * samples.num_samples, atol=0.5)
+    write_samples(tmp_path / "s.parquet", [samples])
+    again = read_samples(tmp_path / "s.parquet").places
+    for name in ("xy", "angle_rad", "kind", "entry"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(samples.places, name))
+    assert samples.take(np.array([1])).places.entry.tolist() == [samples.places.entry[1]]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from giveway.cli.main import run
 from giveway.experiments import SerialExecutor
 from giveway.gaps.extraction_pages import REPLAYS, extraction_pages, spreads
 from giveway.gaps.profile import CLEAN, PRINTED, profile_with
@@ -100,6 +101,20 @@ def test_switches_tell_their_profile() -> None:
     assert profile_with(CLEAN.model_dump()) == "clean"
     assert profile_with(PRINTED.model_dump(include={"opening", "auc"})) == "printed"
     assert profile_with({"opening": "root", "auc": "mid_ranks"}) is None
+
+
+def test_an_extraction_writes_its_own_pages(lgap_root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pages"
+    arguments = ["gaps", "extract", str(lgap_root), "-d", "lgap", "--t0", "constant", "--pages", str(out), "--json"]
+    with pytest.raises(SystemExit) as ended:
+        run(arguments)
+    assert not ended.value.code
+    text = (out / "extraction" / "index.html").read_text(encoding="utf-8")
+    assert "Why candidates were dropped" in text
+    assert "synthetic" in text.lower()  # says first that nobody drove this
+    linked = set(re.findall(r'href="(why-[^"]+)"', text))
+    assert linked
+    assert all((out / "extraction" / name).is_file() for name in linked)
 
 
 def test_no_sample_sets_is_said() -> None:

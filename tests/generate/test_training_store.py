@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import giveway as gw
@@ -110,6 +111,32 @@ def test_a_training_with_other_settings_is_refused_by_name(whole: Path) -> None:
         train(SPEC.model_copy(update={"learning": {**SMALL["learning"], "gamma": 0.5}}), whole)
     assert "learning.gamma = 0.99 (asked for 0.5)" in str(caught.value)
     assert content(whole) == before
+
+
+@pytest.mark.parametrize("algorithm", ["mappo", "matd3"])
+def test_a_training_begins_as_the_policy_that_it_is_given(tmp_path: Path, algorithm: str) -> None:
+    """While only the critic learns, what comes out drives like what went in; its shape is not asked for again."""
+    given = shipped_file("lattice")
+    spec = TrainingSpec(
+        **{**SMALL, "learning": {"critic_first": 1000}}, env_steps=64, algorithm=algorithm, policy=given
+    )
+    train(spec, tmp_path / "P", force=True)
+    made, before = load_policy(tmp_path / "P"), load_policy(given)
+    assert made.theta.tobytes() == before.theta.tobytes() and made.info.hidden == before.info.hidden
+    assert abs(made.mean - before.mean).max() < 1e-3
+    seen = np.random.default_rng(0).normal(size=(5, made.info.cars, made.info.observation)).astype(np.float32)
+    assert made.act(seen) == pytest.approx(before.act(seen), abs=1e-2)
+    learned = spec.model_copy(update={"learning": {"rollout": 8, "critic_first": 0, "learning_starts": 0, "batch": 16}})
+    train(learned, tmp_path / "Q", force=True)
+    assert load_policy(tmp_path / "Q").theta.tobytes() != before.theta.tobytes()
+    with pytest.raises(ConfigError, match="begins_as"):
+        train(spec.model_copy(update={"policy": tmp_path / "Q"}), tmp_path / "P", force=True)
+
+
+def test_a_policy_of_another_shape_cannot_be_begun_with(tmp_path: Path) -> None:
+    spec = TrainingSpec(**SMALL, env_steps=64, algorithm="mappo", policy=shipped_file("lattice"))
+    with pytest.raises(StoreError, match="do not fit the settings of learning"):
+        train(spec, tmp_path / "P", force=True)
 
 
 def test_a_training_of_release_0_1_is_refused_but_its_policy_can_be_used(tmp_path: Path) -> None:

@@ -15,16 +15,18 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.core.errors import StoreError, UsageError
+from giveway.drive.answer import drive_answer
 from giveway.drive.pages import summary_blocks
 from giveway.experiments import Cell, CellResult, Measurement, Store
 from giveway.experiments.records import encode_result
 from giveway.gaps.boards import board_pages, interval
-from giveway.generate.pages import generated_blocks, generated_facts
+from giveway.generate.pages import generated_blocks
 from giveway.reports.browsing import chunks, detail_digits, finite, script, table_data
 from giveway.reports.charts import ticks
 from giveway.reports.citations import bibliography, citations_for
-from giveway.reports.content import Page, PageLimits, Paragraph, Part, Picture, Replay, origin_blocks
+from giveway.reports.content import Answer, Answers, Page, PageLimits, Paragraph, Part, Picture, Replay, origin_blocks
 from giveway.reports.find import make_report
+from giveway.reports.live_charts import Forest, Mark, Row
 from giveway.reports.rendering import render_page, script_text, single_page
 from giveway.reports.results import Results
 from giveway.reports.section import SECTIONS, Section
@@ -295,14 +297,16 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
     board = blocks[0]
     assert isinstance(board, Table)
     assert [(r[1].text, r[2].mark) for r in board.rows] == [("a", "best"), ("b", "tied"), ("c", "")]
-    chart = next(b for b in blocks if getattr(b, "svg", ""))
-    assert chart.svg.count("<circle") == 3
+    answer = drive_answer(summary)
+    assert [p["name"] for p in answer.chart.document()["points"]] == ["b", "a", "c"]
 
 
 def test_text_is_escaped_everywhere() -> None:
     evil = '"><img src=x onerror=alert(1)>'
     table = table_of(evil, (evil,), [[entry(evil, note=evil, link=evil)]], caption=evil, banner=evil)
-    page = Page(title=evil, lead=evil, blocks=(table,), facts=((evil, evil),))
+    chart = Forest(rows=(Row(label=evil, note=evil, marks=(Mark(value=1.0, text=evil),)),), label=evil, alt=evil)
+    said = Answer(question=evil, sentence=evil, chart=chart, foot=evil, badges=(evil,), warnings=(evil,))
+    page = Page(title=evil, lead=evil, blocks=(table, Answers(items=((said, evil),))), answer=said)
     part = Part(id="s", kind=evil, pages=(page, page))
     for text in (render_page(page, part=part, parts=[part]), single_page(page), table.html()):
         assert "<img" not in text
@@ -434,7 +438,7 @@ def test_sections_of_one_title_are_told_apart_by_their_folders(tmp_path: Path) -
     assert [s.pages[0].title for s in both.parts] == [s.title for s in both.parts]
     (alone,) = make_report(tmp_path / "one", tmp_path / "other", limits=PageLimits(samples=0)).parts
     assert alone.title == "Gap acceptance"
-    assert alone.pages[0].facts[0][0].startswith("AUC")
+    assert alone.pages[0].answer.chart.label.startswith("AUC")
 
 
 def test_a_folder_that_cannot_be_shown_says_why_and_the_others_are_shown(tmp_path: Path) -> None:
@@ -507,7 +511,6 @@ def test_campaigns_are_called_by_what_differs() -> None:
     assert said.text.startswith("Not real traffic")
     assert "on straight, ego idm, seed 0" in note.text
     assert heads(table) == ["measure", "policy", "no attack"]
-    assert generated_facts(document)[0] == ("policy", "0.250 of grade A, B or C and avoidable")
     document["campaigns"][1]["label"] = "policy on merge, ego idm, seed 0"
     assert heads(generated_blocks(document)[2])[2] == "policy on merge, ego idm, seed 0"
 

@@ -34,16 +34,19 @@ def extract(
     n_input: Annotated[int, Opt("Input steps of 0.2 s.", min=1, max=100)] = 2,
     n_input_max: Annotated[int, Opt("Steps every sample must support.", min=1, max=100)] = 8,
     relaxed: Annotated[bool, "Move t_0 up to where the history suffices."] = False,
+    allow_occlusion: Annotated[bool, "Read recordings of a moving car, which misses what is hidden."] = False,
     profile: str = "clean",
     settings: Annotated[Sequence[str], "One switch of the protocol, NAME=VALUE; repeatable."] = (),
+    pages: Annotated[Path | None, "Folder for pages with warnings, counts, pictures and replays."] = None,
 ) -> Done:
     """Find gaps in recordings, count them, write samples to Parquet."""
     from giveway.gaps.extract import require_samples
+    from giveway.gaps.extraction_pages import write_extraction
     from giveway.gaps.extraction_report import report_line
     from giveway.gaps.files import write_samples
-    from giveway.gaps.run import extractions
+    from giveway.gaps.run import sample_sets_at
 
-    parts = extractions(
+    sets = sample_sets_at(
         dataset,
         folder,
         times=t0,
@@ -52,7 +55,9 @@ def extract(
         relaxed=relaxed,
         profile=profile,
         switches=settings_from(settings, _switches()),
+        allow_occlusion=allow_occlusion,
     )
+    parts = [one.extracted for one in sets]
     if not any(part.samples.num_samples for part in parts):
         require_samples(parts[0], at_least=1, per_class=0)
     size = None if out is None else write_samples(out, [p.samples for p in parts if p.samples.num_samples])
@@ -74,8 +79,17 @@ def extract(
         for warning in r.warnings:
             call.warn(f"{r.choice}: {warning}")
     notes += [f"note: {note}" for note in first.notes] + ([] if out is None else [f"samples written to {out}"])
+    if pages is not None:
+        write_extraction(pages, sets)
+        notes.append(f"open {pages / 'index.html'}")
     return Done(
-        result={"dataset": dataset, "out": out, "bytes": size, "counts": [r.as_dict() for r in reports]},
+        result={
+            "dataset": dataset,
+            "out": out,
+            "bytes": size,
+            "pages": pages,
+            "counts": [r.as_dict() for r in reports],
+        },
         text=[
             f"{first.dataset}, n_I = {first.num_input}: {first.num_candidates} candidate gaps",
             listing(

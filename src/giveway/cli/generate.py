@@ -70,6 +70,7 @@ def train(
     round_steps: Annotated[int | None, Opt("Environment steps between checkpoints.", min=100)] = None,
     warm_steps: Annotated[int | None, Opt("Steps first driven by a scripted car that actors clone.", min=0)] = None,
     prior: Annotated[Path | None, "How people drive, from 'giveway generate prior'; bounds of comfort without."] = None,
+    policy: Annotated[Path | None, "Policy file or training folder whose actors to begin with."] = None,
     seed: int | None = None,
     max_rounds: Annotated[int | None, Opt("Stop after N rounds now.", min=1)] = None,
     force: Annotated[bool, "Train although the reward does not rank success above doing nothing."] = False,
@@ -100,6 +101,7 @@ def train(
             worlds=worlds,
             round_steps=round_steps,
             prior=prior,
+            policy=policy,
             seed=seed,
             learning={"warm_steps": warm_steps} if warm_steps is not None else None,
         ),
@@ -153,14 +155,16 @@ def run(
     spec: Annotated[Path | None, "TOML file; options override its fields."] = None,
     *,
     out: Annotated[Path, "Result store; run again to resume."],
-    planner: Annotated[str | None, "Planner under test: lattice, idm, constant_speed, or package.module:Class."] = None,
+    planner: Annotated[
+        str | None, "Planner under test: a name of giveway list planners, or package.module:Class."
+    ] = None,
     road: str | None = None,
     budget: int | None = None,
     driver: Annotated[
-        str | None, "policy, or without learning: no_attack, idm, random_actions, program, cut_in."
+        str | None, "policy, or without learning: no_attack, idm, random_actions, program, cut_in, maneuver."
     ] = None,
     policy: Path | None = None,
-    search: Annotated[str | None, "Start search: nsga2, cma_es or random."] = None,
+    search: Annotated[str | None, "Search: nsga2, cma_es, map_elites or random."] = None,
     perturb: Annotated[bool | None, Opt("Perturb cars that are close to the ego.", ("--perturb/--no-perturb",))] = None,
     cars: Annotated[int | None, "Learned cars; must be those of the policy."] = None,
     deadline: float | None = None,
@@ -303,7 +307,7 @@ def export(
 ) -> Done:
     """Write failures as cases for drive and study, or as OpenSCENARIO."""
     from giveway.generate.export.cases import write_failures
-    from giveway.generate.export.openscenario import write_openscenario
+    from giveway.generate.export.openscenario import write_scenarios
     from giveway.generate.failures import stored_campaigns, stored_failures
 
     found = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
@@ -316,7 +320,5 @@ def export(
         write_failures(out, failures)
         files = [out / "cases.json", out / "failures.json", out / "recordings"]
     else:
-        files = [out / f"{failure.id}.xosc" for failure in failures]
-        for path, failure in zip(files, failures, strict=True):
-            write_openscenario(path, failure)
+        files = write_scenarios(out, failures)
     return Done(result={"failures": len(failures), "files": files}, text=f"{len(failures)} failures in {out}")

@@ -65,9 +65,13 @@ def demo(call: Call, *, out: Annotated[Path, "Folder to write to."] = Path("demo
     """Run everything once, small, and write a page to open."""
     from giveway.demo.run import run_demo
 
-    results = run_demo(out, seed=seed, say=call.say)
-    page = out / "index.html"
-    return Done(result={"index": page, "chapters": results}, text=f"open {page} in a browser")
+    made = run_demo(out, seed=seed, say=call.say)
+    lines = [
+        f"{finding.question}\n  {finding.answer}{''.join(f' [{badge}]' for badge in finding.badges)}"
+        for finding in made.findings
+    ]
+    result = {"index": made.page, "seconds": made.seconds, "findings": made.findings}
+    return Done(result=result, text="\n".join(["", *lines, "", f"open {made.page} in a browser"]))
 
 
 @command(doctor_app)

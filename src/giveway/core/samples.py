@@ -162,6 +162,29 @@ class GapTruth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GapPlaces:
+    """Where N samples lie, for those whose place is found from paths or a map.
+
+    Attributes:
+        xy: (N, 2) contested place in the coordinates of the recording [m].
+        angle_rad: (N,) between the directions in which T and E come in, 0 to pi.
+        kind: (N,) ``merge`` below 60 degrees, else ``cross``.
+        entry: (N,) number of the entry at its site; -1 for those who may cross anywhere.
+    """
+
+    xy: FloatArray
+    angle_rad: FloatArray
+    kind: StrArray
+    entry: IntArray
+
+    def take(self, index: IntArray | BoolArray | slice) -> GapPlaces:
+        """Some of the samples."""
+        return GapPlaces(
+            xy=self.xy[index], angle_rad=self.angle_rad[index], kind=self.kind[index], entry=self.entry[index]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapSamples:
     """N samples of one dataset at one choice of prediction time and input length.
 
@@ -174,6 +197,7 @@ class GapSamples:
         location: (N,) site.
         gap_at_acceptance_s: (N,) g_A = t_proj(t_A) - t_A; NaN for rejected samples. For the critical split.
         t_open_s: (N,) t_S - t_0 (not positive).
+        places: where they lie; None where the place is the same for all (simulators, sectors of a circle).
     """
 
     dataset: str
@@ -184,6 +208,7 @@ class GapSamples:
     location: StrArray
     gap_at_acceptance_s: FloatArray
     t_open_s: FloatArray
+    places: GapPlaces | None = None
 
     def __repr__(self) -> str:
         accepted = int(self.truth.accepted.sum())
@@ -211,4 +236,5 @@ class GapSamples:
             location=self.location[index],
             gap_at_acceptance_s=self.gap_at_acceptance_s[index],
             t_open_s=self.t_open_s[index],
+            places=None if self.places is None else self.places.take(index),
         )

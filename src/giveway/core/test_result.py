@@ -36,6 +36,11 @@ class TestResult:
         off_road_share: of the steps of the learning cars.
         responsibility_per_100_s: unsafe seconds caused by learning cars.
         triggers: joint manoeuvres of the perturbation.
+        unnaturalness: c of the graded reward, mean over the steps of learning cars; NaN in tests of earlier releases.
+        contact_angle_rad: where on the ego's box the other car is at contact: 0 ahead, positive to the left; NaN
+            without one, like the next two.
+        entry_gap_m: bumper gap along the ego's heading when the other car last came into the ego's corridor.
+        closing_mps: speed at which their middles approach each other at contact.
     """
 
     __test__ = False  # not a test class for pytest
@@ -63,6 +68,10 @@ class TestResult:
     off_road_share: float
     responsibility_per_100_s: float
     triggers: int = 0
+    unnaturalness: float = math.nan
+    contact_angle_rad: float = math.nan
+    entry_gap_m: float = math.nan
+    closing_mps: float = math.nan
 
     @property
     def at_fault(self) -> bool:

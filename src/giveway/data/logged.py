@@ -19,6 +19,7 @@ from giveway.core.errors import FileFormatError
 from giveway.core.lanes import LaneMap
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
+from giveway.data.declared import conflicts_file, declared
 from giveway.data.findings import Findings, relative_name
 from giveway.data.fingerprints import sha256_of_bytes, sha256_of_file
 from giveway.data.layout import entries, no_recordings
@@ -85,8 +86,9 @@ class LoggedDataset:
             DatasetLayoutError: there is none.
         """
         entries(root)
+        conflicts = conflicts_file(root)
         found = [
-            Recording(dataset=self.info.name, id=name, root=root, files=files, location=location)
+            Recording(dataset=self.info.name, id=name, root=root, files={**files, **conflicts}, location=location)
             for name, files, location in self.find(root)
         ]
         if not found:
@@ -102,6 +104,8 @@ class LoggedDataset:
             else sha256_of_file(path)
             for role, path in recording.files.items()
         }
+        extras = {"conflicts": declared(path)} if (path := recording.files.get("conflicts")) else {}
+        content.pop("conflicts", None)
         for logged in self.read(recording, content):
             tracks = logged.tracks
             if not tracks.num_agents:
@@ -117,6 +121,7 @@ class LoggedDataset:
                     "frame_rate_hz": 1.0 / tracks.dt_s if tracks.num_instants > 1 else self.info.frame_rate_hz,
                     **logged.attributes,
                     **seen,
+                    **extras,
                 },
             )
 

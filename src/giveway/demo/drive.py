@@ -1,54 +1,27 @@
-"""A chapter on the closed loop: three predictors steer the same planner through the bundled cases."""
+"""A chapter on the closed loop: seven predictors inform the same planner, among cars of the same kind."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from giveway.core.log import DriveLog
-from giveway.demo.chapter import Chapter, Section
-from giveway.drive.document import document_of
-from giveway.drive.replay import replay_documents, write_replay_page
+from giveway.data import DATASETS
+from giveway.demo.chapter import Chapter
+from giveway.demo.recordings import RECORDINGS
 from giveway.drive.run import run_drive
+from giveway.drive.training import TrainingRules, train_on_scenes
+from giveway.predictors.windows import TrainingOptions
 
-PREDICTORS = ("echo", "constant_velocity", "oracle")
-SHOWN_CASES = ("merge-00", "roundabout-00", "junction-00")
-COLUMNS = ("n_col", "s_eff", "s_jer", "s_vel", "s_cou", "score")
-
-
-def _run(root: Path, seed: int) -> tuple[Section, ...]:
-    folder = root / "drive" / "results"
-    results = run_drive(out=folder, predictors=PREDICTORS, seed=seed)
-    document: dict[str, Any] = document_of(results.store)
-    rows = [("predictor", *COLUMNS)]
-    rows += [
-        (row["name"], *(_number(row[column]) for column in COLUMNS))
-        for row in (*document["predictors"], document["humans"])
-    ]
-    links: list[tuple[str, Path]] = []
-    for case in SHOWN_CASES:
-        for predictor in PREDICTORS:
-            log = results.log(case=case, predictor=predictor)
-            assert isinstance(log, DriveLog)
-            page = Path("drive") / f"{case}-{predictor}.html"
-            write_replay_page(root / page, replay_documents([log]))
-            links.append((f"{case}, {predictor}", page))
-    return (
-        Section(
-            heading="Does a better prediction make a better drive?",
-            text=f"{document['humans']['cases']} synthetic cases, {document['note']}. The oracle knows the future, "
-            "echo expects everybody to stop.",
-            command="giveway drive run -p echo -p constant_velocity -p oracle --out results",
-            table=tuple(rows),
-            links=tuple(links),
-        ),
-    )
+CLOSED_FORM = ("echo", "constant_velocity", "constant_turn_rate", "constant_acceleration", "idm_along_path", "oracle")
+EPOCHS = 8
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
+def _run(root: Path, seed: int) -> None:
+    adapter = DATASETS.get("interaction")
+    scenes = [scene for recording in adapter.recordings(root / RECORDINGS) for scene in adapter.scenes(recording)]
+    weights = root / "drive" / "gru.safetensors"
+    weights.parent.mkdir(parents=True, exist_ok=True)
+    train_on_scenes(scenes, weights, TrainingRules(options=TrainingOptions(epochs=EPOCHS, seed=seed)))
+    run_drive(out=root / "drive" / "results", predictors=[*CLOSED_FORM, f"gru:{weights}"], seed=seed)
 
 
 chapter = Chapter(name="drive", title="Closed loop", run=_run)

@@ -1,17 +1,18 @@
-"""Run the chapters one after the other and write the page that shows them."""
+"""Run the chapters one after the other, and make one report of what they left behind."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from giveway.core.files import write_text
 from giveway.core.registry import Registry
-from giveway.demo.chapter import Chapter, Section
-from giveway.reports.content import Block, Heading, Links, Page
-from giveway.reports.rendering import single_page
+from giveway.demo.chapter import Chapter
+from giveway.demo.recordings import RECORDINGS
+from giveway.demo.study import DRAWS
+from giveway.reports.content import PageLimits
+from giveway.reports.find import Report, make_report
 
 CHAPTERS: Registry[Chapter] = Registry(
     "chapter",
@@ -21,67 +22,65 @@ CHAPTERS: Registry[Chapter] = Registry(
         "drive": "giveway.demo.drive:chapter",
         "generate": "giveway.demo.generate:chapter",
         "study": "giveway.demo.study:chapter",
-        "report": "giveway.demo.report:chapter",
     },
     group="giveway.demo",
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "generate", "study", "report")
-"""The order in which they are told."""
+ORDER = ("recordings", "gaps", "drive", "generate", "study")
+"""The order in which they are run."""
+REPORT, TITLE = "report", "Who goes first? Four questions, four answers"
+LIMITS = PageLimits(samples=40, replays=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChapterResult:
-    """What a chapter left behind.
+class Finding:
+    """What a part of the demo found: a question, its answer, and what is not real about it."""
+
+    question: str
+    answer: str
+    badges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """What the demo left behind.
 
     Attributes:
-        name: of the chapter.
-        title: heading.
-        seconds: wall time.
-        files: everything it links to or shows, relative to the demo's folder.
+        page: to open.
+        seconds: chapter to wall time.
+        findings: one per application.
     """
 
-    name: str
-    title: str
-    seconds: float
-    files: tuple[str, ...]
+    page: Path
+    seconds: dict[str, float]
+    findings: tuple[Finding, ...]
 
 
-def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -> tuple[ChapterResult, ...]:
-    """Run all chapters into ``root`` and write ``root / "index.html"``.
+def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -> Demo:
+    """Run all chapters into a folder and make a report of them.
 
     Args:
         root: folder to write to; files of an earlier demo are replaced.
         seed: of everything that is drawn.
         say: called with one line per chapter.
     """
-    results: list[ChapterResult] = []
-    told: list[tuple[str, str, tuple[Section, ...]]] = []
-    for number, name in enumerate(ORDER, start=1):
-        chapter = CHAPTERS.get(name)
+    seconds: dict[str, float] = {}
+    count = len(ORDER) + 1
+    for number, chapter in enumerate(map(CHAPTERS.get, ORDER), start=1):
         began = time.perf_counter()
-        sections = chapter.run(root, seed)
-        seconds = time.perf_counter() - began
-        files = [p.as_posix() for s in sections for p in ([s.image] if s.image else []) + [link for _, link in s.links]]
-        results.append(ChapterResult(name=name, title=chapter.title, seconds=seconds, files=tuple(files)))
-        told.append((name, chapter.title, sections))
-        say(f"[{number}/{len(ORDER)}] {chapter.title}: {seconds:.1f} s")
-    write_text(root / "index.html", demo_page(told))
-    return tuple(results)
+        chapter.run(root, seed)
+        seconds[chapter.name] = time.perf_counter() - began
+        say(f"[{number}/{count}] {chapter.title}: {seconds[chapter.name]:.1f} s")
+    began = time.perf_counter()
+    made = report_of(root)
+    seconds[REPORT] = time.perf_counter() - began
+    say(f"[{count}/{count}] Report: {seconds[REPORT]:.1f} s")
+    answers = [part.pages[0].answer for part in made.parts]
+    findings = tuple(Finding(question=a.question, answer=a.sentence, badges=a.badges) for a in answers if a)
+    return Demo(page=made.page, seconds=seconds, findings=findings)
 
 
-def demo_page(chapters: Sequence[tuple[str, str, Sequence[Section]]]) -> str:
-    """HTML of the demo's index.
-
-    Args:
-        chapters: (name, title, sections).
-    """
-    blocks: list[Block] = [Links(items=tuple((title, f"#{name}") for name, title, _ in chapters))]
-    for name, title, sections in chapters:
-        blocks += [Heading(text=title, id=name), *(block for section in sections for block in section.blocks())]
-    lead = (
-        "How well do machines understand drivers who must share a piece of road? Everything below was made just now, "
-        "on this machine, from synthetic recordings."
-    )
-    return single_page(Page(title="Give Way: demo", lead=lead, blocks=tuple(blocks)))
+def report_of(root: Path) -> Report:
+    """The report of everything in the demo's folder."""
+    return make_report(root, root / REPORT, title=TITLE, limits=LIMITS, draws=DRAWS, recorded=root / RECORDINGS)

@@ -8,24 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from giveway.reports.charts import Point, scatter
-from giveway.reports.content import Block, Chart, Paragraph, origin_blocks
+from giveway.reports.content import Block, Paragraph, origin_blocks
 from giveway.reports.table import Entry, Table, entry, number, table_of
 
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
-
-
-def summary_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Scores of all predictors and of the recorded humans, for the first page of the site."""
-    rows = [*summary["predictors"], *([summary["humans"]] if summary.get("humans") else [])]
-    scored = [row for row in rows if row.get("score") is not None]
-    return [
-        (
-            f"{row['name'].replace('_', ' ')}, score",
-            f"{row['score']:.2f}, {row['n_col']} collisions{_failures(row)}",
-        )
-        for row in sorted(scored, key=lambda row: -row["score"])
-    ]
 
 
 def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
@@ -67,7 +53,7 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     numeric = set(range(len(columns))) - {1}
     blocks.append(table_of("Leaderboard", columns, entries, numeric=numeric, caption=caption))
     blocks += _speeds(summary)
-    blocks += _scatter(summary)
+    blocks += _agreement(summary)
     blocks += _differences(summary)
     if more:
         blocks.append(_further(ranked, more))
@@ -115,10 +101,6 @@ def _failed_are(rows: Sequence[Mapping[str, Any]]) -> str:
     return str(rows[0].get("failed_are") or "scored with the worst values of the rest") if rows else "left out"
 
 
-def _failures(row: Mapping[str, Any]) -> str:
-    return f", {_coverage(row).text}" if row.get("failed") else ""
-
-
 def _coverage(row: Mapping[str, Any]) -> Entry:
     """Over how many cases a row speaks; summaries of earlier releases only list the failed ones."""
     cases = int(row.get("cases") or 0)
@@ -162,36 +144,14 @@ def _difference(found: Mapping[str, float | None] | None) -> Entry:
     return entry(value, text=f"{value:+.2f} [{low:+.2f}, {high:+.2f}]", mark="best" if clear else "")
 
 
-def _scatter(summary: Mapping[str, Any]) -> list[Block]:
-    points: list[Point] = []
-    for row in summary["predictors"]:
-        error, score = row.get("means", {}).get("ade_m"), row.get("score")
-        low, high = (row.get("intervals") or {}).get("score") or (None, None)
-        if error is not None and score is not None:
-            points.append(
-                Point(
-                    name=row["name"],
-                    x=error,
-                    y=score,
-                    low=math.nan if low is None else low,
-                    high=math.nan if high is None else high,
-                )
-            )
-    if len(points) < 2:
-        return [
-            Paragraph(text="Open loop against closed loop needs at least two predictors with a displacement error.")
-        ]
-    caption = "Mean displacement error of the predictions against the score of the drive, with its 95 % interval."
-    for found in summary.get("open_loop_agreement") or []:
-        ends = f"[{number(found['low'], 2)}, {number(found['high'], 2)}]"
-        caption += (
-            f" Rank agreement (Spearman, smaller error with better drive), planner {found['planner']}: "
-            f"{number(found['spearman'], 2)} {ends}, {found['predictors']} predictors."
-        )
-    svg = scatter(
-        points, x_title="open loop: ADE [m], smaller is better", y_title="closed loop: score, larger is better"
-    )
-    return [Chart(title="Open loop against closed loop", svg=svg, caption=caption)]
+def _agreement(summary: Mapping[str, Any]) -> list[Block]:
+    said = [
+        f"Rank agreement of open-loop error and score (Spearman), planner {found['planner']}: "
+        f"{number(found['spearman'], 2)} [{number(found['low'], 2)}, {number(found['high'], 2)}], "
+        f"{found['predictors']} predictors."
+        for found in summary.get("open_loop_agreement") or []
+    ]
+    return [Paragraph(text=" ".join(said))] if said else []
 
 
 def worst_first(frame: pl.DataFrame) -> list[str]:

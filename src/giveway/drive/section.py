@@ -9,10 +9,11 @@ import polars as pl
 
 from giveway.core.errors import EmptySelectionError, UsageError
 from giveway.core.log import DriveLog
+from giveway.drive.answer import drive_answer
 from giveway.drive.contact_tables import contacts_table
 from giveway.drive.document import document_of
 from giveway.drive.experiment import RECORDED
-from giveway.drive.pages import summary_blocks, summary_facts, worst_first
+from giveway.drive.pages import summary_blocks, worst_first
 from giveway.drive.replay import drive_document
 from giveway.drive.roads import road_of_log
 from giveway.drive.tables import cases_table, difference, leaderboard_of, measures_table, scores_figure
@@ -98,7 +99,7 @@ class DriveSection(Section):
         driven = results.frame().filter(pl.col("predictor") != RECORDED)
         return Overview(
             blocks=summary_blocks(summary),
-            facts=summary_facts(summary),
+            answer=drive_answer(summary),
             cells=CELLS,
             replays=worst_first(driven),
             rivals=_rivals(driven),

@@ -18,7 +18,13 @@ from giveway.gaps.judgment import is_published_test
 from giveway.gaps.metric_table import MetricTable, Selection, saturation_notes, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
 from giveway.gaps.published import published_value
-from giveway.gaps.significance import NO_TIES, tie_caption, tied_on_critical_split, tied_on_random_splits
+from giveway.gaps.significance import (
+    NO_TIES,
+    tie_caption,
+    tie_groups,
+    tied_on_critical_split,
+    tied_on_random_splits,
+)
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.charts import Line, curves
 from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
@@ -42,9 +48,6 @@ COLUMNS = (
     "splits",
     "samples",
 )
-
-LEADING = 4
-"""Leaders that are named on the first page of a site."""
 
 
 def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple[list[Page], list[Block]]:
@@ -108,7 +111,8 @@ def _ranked(
     )
     tied = tied_on_random_splits(scores, best, info, results.judgment)
     tied_critical = tied_on_critical_split(scores, best_critical, info, results.judgment)
-    for rank, model in enumerate(ordered, start=1):
+    ranks = _ranks(tie_groups(scores, info, results.judgment))
+    for model in ordered:
         s = scores[model]
         ends = np.clip(interval(s.value, corrected=not is_published_test(results.profile)), *info.range)
         low, high = float(ends[0]), float(ends[1])
@@ -118,10 +122,10 @@ def _ranked(
         yield (
             entry(dataset_title(dataset)),
             entry(n),
-            entry(rank),
+            ranks.get(model, Entry()),
             entry(model),
             entry(means[model], 3, mark="best" if model == best else "tied" if model in tied else ""),
-            entry(low, text=f"{number(low)} to {number(high)}") if math.isfinite(low) else Entry(),
+            entry(low, text=f"{number(low)} to {number(high)}") if high > low else Entry(),
             entry(sd, 3),
             entry(s.critical, 3, mark="best" if model == best_critical else "tied" if model in tied_critical else ""),
             Entry()
@@ -131,6 +135,15 @@ def _ranked(
             entry(len(s.repetition)),
             entry(s.num_samples),
         )
+
+
+def _ranks(groups: Sequence[Sequence[str]]) -> dict[str, Entry]:
+    """The same rank for all that are tied, e.g. ``1 =``, then that of the next by counting."""
+    ranks: dict[str, Entry] = {}
+    for group in groups:
+        rank = len(ranks) + 1
+        ranks |= {model: entry(rank, text=f"{rank} =" if len(group) > 1 else str(rank)) for model in group}
+    return ranks
 
 
 def interval(values: FloatArray, *, corrected: bool) -> tuple[float, float]:
@@ -237,7 +250,7 @@ def overview_blocks(pages: Sequence[Page]) -> list[Block]:
     rows: list[tuple[Entry, ...]] = []
     for page in pages:
         table = next(block for block in page.blocks if isinstance(block, Table))
-        winners = [row for row in table.rows if row[2].text == "1"]
+        winners = list({(row[0].text, row[1].text): row for row in reversed(table.rows)}.values())[::-1]
         ties = {
             (row[0].text, row[1].text): [r[3].text for r in table.rows if r[:2] == row[:2] and r[4].mark == "tied"]
             for row in winners
@@ -251,13 +264,6 @@ def overview_blocks(pages: Sequence[Page]) -> list[Block]:
     caption = "One line per leaderboard, dataset and input length; the heading of a line leads to all models."
     table = table_of("Leaders", columns, rows, numeric={2, 4, 5}, filters={1, 2}, caption=caption)
     return [table] if rows else []
-
-
-def leading_facts(overview: Sequence[Block]) -> list[tuple[str, str]]:
-    """The first few leaders, for the first page of the site."""
-    tables = [block for block in overview if isinstance(block, Table)]
-    rows = tables[0].rows[:LEADING] if tables else ()
-    return [(f"{row[0].text}, {row[1].text}", f"{row[3].text} {row[4].text}") for row in rows]
 
 
 def learning_curves(store: Store, tidy: pl.DataFrame) -> dict[str, list[Mapping[str, float | None]]]:

@@ -311,5 +311,6 @@ def _assemble(
         location=raw.location[kept],
         gap_at_acceptance_s=times.gap_at_acceptance_s[kept],
         t_open_s=(times.t_open_s - t_0)[kept],
+        places=raw.take(kept).places if len(kept) else None,
     )
     return samples, int(ahead.is_capped.sum())

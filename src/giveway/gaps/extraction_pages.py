@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from giveway.core.arrays import FloatArray
+from giveway.core.origins import Origin
 from giveway.gaps.admission import REASONS, WHY_UNDECIDED
 from giveway.gaps.naming import DATASETS, dataset_title
 from giveway.gaps.prediction_time import CHOICES, choice_named
 from giveway.gaps.replays import SampleSet
 from giveway.reports.charts import histogram, stacked_bars
-from giveway.reports.content import Block, Chart, Gallery, Heading, Page, PageLimits, Paragraph, Replay
+from giveway.reports.content import (
+    Block,
+    Chart,
+    Gallery,
+    Heading,
+    Page,
+    PageLimits,
+    Paragraph,
+    Part,
+    Replay,
+    origin_blocks,
+)
 from giveway.reports.table import Entry, entry, table_of
+from giveway.reports.writing import write_site
 
 REPLAYS = 3
 """Of every reason."""
 
 LONGEST_GAP_S = 30.0
 """Longer gaps, those of an E that hardly moves, are told beside the picture."""
+
+
+def write_extraction(out: Path, sets: Sequence[SampleSet]) -> int:
+    """Pages of their own that explain an extraction; how many files they are."""
+    dataset = sets[0].extracted.report.dataset
+    first, *examples = extraction_pages(sets, PageLimits())
+    said = origin_blocks("the traffic behind these numbers", [Origin.SYNTHETIC] if sets[0].is_synthetic else [])
+    title = f"Gaps of {dataset_title(dataset)}"
+    first = replace(first, file="index.html", title=title, blocks=(*said, *first.blocks))
+    part = Part(id="extraction", kind="gaps", pages=(first, *examples), cites=(dataset,))
+    return write_site(out, [part], title=first.title)
 
 
 def extraction_pages(sets: Sequence[SampleSet], limits: PageLimits) -> list[Page]:

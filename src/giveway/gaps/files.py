@@ -13,7 +13,15 @@ from giveway.core.arrays import AnyArray, FloatArray
 from giveway.core.checked import Expect, read_parquet
 from giveway.core.errors import FileFormatError
 from giveway.core.files import in_memory, write_bytes
-from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapInputs, GapSamples, GapTruth, closing_times
+from giveway.core.samples import (
+    DISTANCES,
+    AcceptanceBoundary,
+    GapInputs,
+    GapPlaces,
+    GapSamples,
+    GapTruth,
+    closing_times,
+)
 
 MAX_ROWS = 50_000_000
 SAMPLES_FILE = Expect(what="a file of samples", hint="write it with: giveway gaps extract")
@@ -31,6 +39,10 @@ def samples_table(samples: GapSamples) -> pl.DataFrame:
     """One row per sample; arrays as lists: ``xy`` (agent, step, coordinate), ``distance`` (kind, step)."""
     inputs, truth, boundary = samples.inputs, samples.truth, samples.inputs.boundary
     n = samples.num_samples
+    absent = np.full(n, np.nan)
+    places = samples.places or GapPlaces(
+        xy=np.column_stack([absent, absent]), angle_rad=absent, kind=np.full(n, ""), entry=np.full(n, -1)
+    )
     vulnerable = [r for r, flag in zip(inputs.roles, inputs.role_is_vulnerable, strict=True) if flag]
     return pl.DataFrame(
         {
@@ -44,6 +56,11 @@ def samples_table(samples: GapSamples) -> pl.DataFrame:
             "t_close_s": truth.t_close_s,
             "t_open_s": samples.t_open_s,
             "gap_at_acceptance_s": samples.gap_at_acceptance_s,
+            "place_x_m": places.xy[:, 0],
+            "place_y_m": places.xy[:, 1],
+            "angle_rad": places.angle_rad,
+            "kind": pl.Series(places.kind.tolist(), dtype=pl.String),
+            "entry": places.entry,
             "num_predict": inputs.num_predict,
             "num_observed": truth.num_observed,
             "dt_s": np.full(n, inputs.dt_s),
@@ -123,6 +140,19 @@ def _samples(frame: pl.DataFrame) -> GapSamples:
         location=_text(frame, "location"),
         gap_at_acceptance_s=_floats(frame, "gap_at_acceptance_s"),
         t_open_s=_floats(frame, "t_open_s"),
+        places=_places(frame),
+    )
+
+
+def _places(frame: pl.DataFrame) -> GapPlaces | None:
+    """None for samples without places, and for files of before."""
+    if "kind" not in frame.columns or (frame["kind"] == "").all():
+        return None
+    return GapPlaces(
+        xy=np.column_stack([_floats(frame, "place_x_m"), _floats(frame, "place_y_m")]),
+        angle_rad=_floats(frame, "angle_rad"),
+        kind=_text(frame, "kind"),
+        entry=frame["entry"].to_numpy().astype(np.int64),
     )
 
 

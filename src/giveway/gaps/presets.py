@@ -35,7 +35,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "t0": ["constant"],
         "n_input": [2],
         "n_input_max": 2,
-        "splits": {"random": 3, "critical": 1},
+        "splits": {"random": 5, "critical": 1},
         "models": ["LR_1D", "DDM", "CV", "CM_AIJ11", "TPP_small"],
         "min_samples": 40,
         "min_class": 5,

@@ -13,8 +13,9 @@ from types import MappingProxyType
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
-from giveway.core.samples import DISTANCES, AcceptanceBoundary
+from giveway.core.samples import DISTANCES, AcceptanceBoundary, GapPlaces
 from giveway.gaps.order import Order, Orders, orders_from
+from giveway.roads.path_conflicts import MERGE_RAD
 
 
 def _no_constants() -> Mapping[str, FloatArray]:
@@ -61,6 +62,19 @@ class RawGaps:
     def num_samples(self) -> int:
         """N."""
         return len(self.offset) - 1
+
+    @property
+    def places(self) -> GapPlaces | None:
+        """Where the candidates lie; None where the place is not found from paths or a map."""
+        known = self.constants
+        if "entry" not in known or "angle_rad" not in known:
+            return None
+        return GapPlaces(
+            xy=np.column_stack([known["place_x"], known["place_y"]]),
+            angle_rad=known["angle_rad"],
+            kind=np.where(known["angle_rad"] < MERGE_RAD, "merge", "cross"),
+            entry=known["entry"].astype(np.int64),
+        )
 
     @property
     def yielded(self) -> BoolArray | None:

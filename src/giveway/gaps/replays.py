@@ -45,20 +45,25 @@ class SampleSet:
     Attributes:
         extracted: its samples, and what became of the other candidates.
         found: candidates it was cut from.
-        folder: where they are kept.
         profile: whose switches it was made with; ``own`` if they are those of none.
+        folder: where the candidates are kept, if they are; replays are then made from there.
+        is_synthetic: whether the recordings were generated.
     """
 
     extracted: Extracted
     found: FoundGaps
-    folder: Path
     profile: str
+    folder: Path | None = None
+    is_synthetic: bool = False
 
     def replay(self, sample: str) -> Document | None:
         """Makes the replay of a candidate; None if there is none of this name."""
         ids = self.found.raw.sample_id.tolist()
-        dataset = self.extracted.report.dataset
-        return partial(_gap_replay, self.folder, dataset, ids.index(sample)) if sample in ids else None
+        if sample not in ids:
+            return None
+        if self.folder is None:
+            return partial(replay_of, self.found, ids.index(sample))
+        return partial(_gap_replay, self.folder, self.extracted.report.dataset, ids.index(sample))
 
 
 def sample_sets(store: Store) -> Iterator[SampleSet]:

@@ -15,9 +15,10 @@ from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samp
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
-from giveway.gaps.profile import Profile
+from giveway.gaps.profile import Profile, profile_with
+from giveway.gaps.replays import SampleSet
 from giveway.gaps.sources import scenes_of, source_at
-from giveway.gaps.spec import RunSpec, spec_from
+from giveway.gaps.spec import RunSpec, check_occlusion, spec_from
 from giveway.predictors import registered
 from giveway.reports.results import Results
 
@@ -127,6 +128,7 @@ def extract_gaps(
     n_input_max: int = 8,
     relaxed: bool = False,
     profile: str = "clean",
+    allow_occlusion: bool = False,
     **switches: Any,
 ) -> GapSamples:
     """Gap-acceptance samples of recordings.
@@ -139,6 +141,7 @@ def extract_gaps(
         n_input_max: input steps that every sample must support.
         relaxed: move t_0 up to where the history suffices.
         profile: ``clean``, ``paper`` or ``printed``.
+        allow_occlusion: read recordings of a moving car, in which those whom it did not see are missing.
         switches: single switches of the protocol that differ from the profile.
 
     Raises:
@@ -154,6 +157,7 @@ def extract_gaps(
         relaxed=relaxed,
         profile=profile,
         switches=switches,
+        allow_occlusion=allow_occlusion,
     )
     require_samples(part, at_least=1, per_class=0)
     return part.samples
@@ -169,15 +173,47 @@ def extractions(
     relaxed: bool = False,
     profile: str = "clean",
     switches: Mapping[str, Any] | None = None,
+    allow_occlusion: bool = False,
 ) -> list[Extracted]:
     """Samples at several prediction times with the counts of what was left out; all three times by default."""
+    sets = sample_sets_at(
+        dataset,
+        root,
+        times=times,
+        n_input=n_input,
+        n_input_max=n_input_max,
+        relaxed=relaxed,
+        profile=profile,
+        switches=switches,
+        allow_occlusion=allow_occlusion,
+    )
+    return [one.extracted for one in sets]
+
+
+def sample_sets_at(
+    dataset: str,
+    root: Path | str,
+    *,
+    times: Sequence[str] = (),
+    n_input: int = 2,
+    n_input_max: int = 8,
+    relaxed: bool = False,
+    profile: str = "clean",
+    switches: Mapping[str, Any] | None = None,
+    allow_occlusion: bool = False,
+) -> list[SampleSet]:
+    """The same with the candidates that the samples were cut from."""
     rules = rules_named(profile, switches)
     choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
     extraction = EXTRACTIONS.get(dataset)
-    found = find_gaps(extraction, scenes_of(source_at(extraction.info.dataset, root)), rules)
+    check_occlusion(dataset, allow=allow_occlusion)
+    source = source_at(extraction.info.dataset, root)
+    found = find_gaps(extraction, scenes_of(source), rules)
+    sampling = [SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed) for c in choices]
+    whose = profile_with(rules.model_dump()) or "own"
     return [
-        samples_at(found, SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed), rules)
-        for c in choices
+        SampleSet(extracted=samples_at(found, one, rules), found=found, profile=whose, is_synthetic=source.is_synthetic)
+        for one in sampling
     ]
 
 

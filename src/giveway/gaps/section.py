@@ -12,6 +12,7 @@ import polars as pl
 from giveway.core.errors import EmptySelectionError
 from giveway.core.origins import Origin, banner
 from giveway.gaps import boards
+from giveway.gaps.answer import gap_answer
 from giveway.gaps.compare import NUM_RESAMPLES, ComparisonReport, compare_models
 from giveway.gaps.extraction_pages import extraction_pages
 from giveway.gaps.figures import benchmark_figure
@@ -79,7 +80,7 @@ class GapsSection(Section):
         return Overview(
             blocks=blocks,
             pages=pages,
-            facts=boards.leading_facts(leaders),
+            answer=gap_answer(results.store, frame, origins),
             sample_replays=gap_replays(results.store) if limits.samples and limits.replays else {},
         )
 

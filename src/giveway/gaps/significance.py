@@ -70,6 +70,24 @@ def tied_on_random_splits(
     return frozenset(m for m, p in zip(tests, p_values, strict=True) if p >= ALPHA)
 
 
+def tie_groups(scores: Mapping[str, Scores], info: MetricInfo, judgment: Judgment) -> list[tuple[str, ...]]:
+    """Models from best to worst in groups of ties: the best and all tied with it, then the same among the rest.
+
+    With fewer than :data:`MIN_SPLITS` splits nothing is told apart, and all are one group. Models without a value are
+    left out.
+    """
+    means = {m: float(np.nanmean(s.value)) for m, s in scores.items() if np.isfinite(s.value).any()}
+    left = sorted(means, key=lambda m: -info.orient(means[m]))
+    groups: list[tuple[str, ...]] = []
+    while left:
+        best = left[0]
+        decided = all(can_decide(paired_differences(scores[best], scores[m], info).size) for m in left[1:])
+        tied = tied_on_random_splits({m: scores[m] for m in left}, best, info, judgment) if decided else left
+        groups.append(tuple(m for m in left if m == best or m in tied))
+        left = [m for m in left if m not in groups[-1]]
+    return groups
+
+
 def tied_on_critical_split(
     scores: Mapping[str, Scores], best: str | None, info: MetricInfo, judgment: Judgment
 ) -> frozenset[str]:

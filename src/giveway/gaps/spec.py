@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.extras import require
 from giveway.core.predictions import OutputKind
+from giveway.data import DATASETS
 from giveway.experiments.specs import config_error
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
@@ -83,6 +84,7 @@ class RunSpec(BaseModel):
         min_samples, min_class: smallest sample set that is evaluated, in total and per class.
         synthetic: generated data by dataset adapter, for those without a data root.
         seed: root of all random streams.
+        allow_occlusion: read datasets that were recorded from a moving car.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -104,6 +106,7 @@ class RunSpec(BaseModel):
     min_class: int = Field(default=5, ge=1)
     synthetic: dict[str, SyntheticData] = Field(default_factory=dict)
     seed: int = 0
+    allow_occlusion: bool = False
 
     def rules(self) -> Profile:
         """The profile with its switches."""
@@ -139,10 +142,28 @@ def spec_from(values: Mapping[str, Any], *, where: str) -> RunSpec:
     return spec
 
 
+def check_occlusion(name: str, *, allow: bool) -> None:
+    """Refuse an extraction whose recordings come from a moving car, unless the user has allowed it.
+
+    Raises:
+        UsageError: saying why.
+    """
+    info = DATASETS.get(EXTRACTIONS.get(name).info.dataset).info
+    if info.is_occluded and not allow:
+        raise UsageError(
+            f"{info.title} is recorded from a moving car: an empty road may be one that it did not see",
+            where=f"dataset {name}",
+            found="a gap needs everybody who has priority to be recorded",
+            hint="to take what was seen for all there was: --allow-occlusion, or allow_occlusion = true in the file",
+        )
+
+
 def _check_names(spec: RunSpec) -> None:
     profile = spec.rules()
     for name in (*spec.datasets, *(entry.dataset for entry in (*spec.missing, *spec.relaxed))):
         EXTRACTIONS.get(name)
+    for name in spec.datasets:
+        check_occlusion(name, allow=spec.allow_occlusion)
     for name in spec.synthetic:
         SYNTHESIZERS.get(name)
     for name, repetitions in spec.splits.items():

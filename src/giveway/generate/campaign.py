@@ -16,15 +16,12 @@ from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
 from giveway.generate.drivers.cars import CarDriver
 from giveway.generate.driving import drive_scenes
-from giveway.generate.evaluation.results import TestResult, result_of
+from giveway.generate.evaluation.results import TestResult, archive_cell, quality, result_of
 from giveway.generate.perturbation.adaptive import Filed, Memory, Perturbation
 from giveway.generate.protocol import EpisodeRecord
-from giveway.generate.search import SEARCHES
+from giveway.generate.search import GENERATION, SEARCHES
 from giveway.generate.search.protocol import SearchScores
 from giveway.generate.worlds import Worlds, WorldSettings
-
-GENERATION = 10
-"""Tests between two decisions of a search."""
 
 EGO_GENES = 4
 """First genes of a scene: way, place, speed and desired speed of the ego."""
@@ -173,4 +170,6 @@ def _scores(results: Sequence[TestResult]) -> SearchScores:
         violation=np.array([r.counts for r in results]),
         danger=np.array([r.danger for r in results]),
         triggers=np.array([r.triggers for r in results], dtype=np.int64),
+        cells=tuple(archive_cell(r) for r in results),
+        quality=np.array([quality(r) for r in results]),
     )

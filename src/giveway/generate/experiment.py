@@ -15,15 +15,15 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.experiments import Artifacts, Cell, CellResult, Context, Inputs, Measurement, content_key
-from giveway.generate.campaign import GENERATION, Campaign, Test, run_campaign
+from giveway.generate.campaign import Campaign, Test, run_campaign
 from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.evaluation.methods import FULL, Method, methods_called
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.frames import frame_of
 from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.perturbation.adaptive import Filed
-from giveway.generate.policies import check_world, settings_for, shipped_file
-from giveway.generate.search import SEARCHES
+from giveway.generate.policies import check_world, policy_called, settings_for, shipped_file
+from giveway.generate.search import SEARCHES, generation_of
 from giveway.generate.spec import CampaignSpec
 from giveway.generate.world_files import files_digest, map_file, planner_facts, world_facts, world_files, world_of_cell
 from giveway.generate.worlds import WorldSettings
@@ -222,7 +222,7 @@ def _planned(
             "planner_parameters": parameters,
             "policy": "" if policy is None else policy.fingerprint,
             "tracks": spec.tracks,
-            **({"generation": GENERATION} if learns else {}),
+            **({"generation": generation_of(method.search)} if learns else {}),
         },
         data=files_digest(world),
         versions={**VERSIONS, "planner_version": version},
@@ -232,11 +232,7 @@ def _planned(
 def _driver(name: str, fingerprint: str, places: Mapping[str, str]) -> CarDriver:
     if name != "policy":
         return baseline(name)
-    path = Path(places.get(fingerprint, ""))
-    policy = load_policy(path)
-    if policy.fingerprint != fingerprint:
-        raise UsageError("the policy on this machine is another one", where=path)
-    return PolicyDriver(policy)
+    return PolicyDriver(policy_called(fingerprint, places))
 
 
 def result_cell(test: Test, *, tracks: bool) -> CellResult:

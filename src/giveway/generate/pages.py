@@ -93,13 +93,22 @@ def generated_blocks(document: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
+def labels_apart(labels: Sequence[str]) -> tuple[list[str], str]:
+    """Labels of campaigns, ``driver on road, ...``, without what all of them share behind `` on ``, and that."""
+    split = [label.partition(" on ")[::2] for label in labels]
+    tails = [tail.split(", ") for _, tail in split]
+    shared = [part for part in tails[0] if part and all(part in tail for tail in tails)] if tails else []
+    names = [
+        ", ".join([name.replace("_", " "), *(part.replace("_", " ") for part in tail if part not in shared)])
+        for (name, _), tail in zip(split, tails, strict=True)
+    ]
+    on_one_road = all(tail[0] in shared for tail in tails)
+    return (names, f"on {', '.join(shared)}") if on_one_road and len(set(names)) == len(names) else (list(labels), "")
+
+
 def _distinct(campaigns: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Campaigns under the part of their labels that differs, and what all of them share."""
-    split = [str(c["label"]).partition(" on ") for c in campaigns]
-    if len({end for _, _, end in split}) != 1 or len({name for name, _, _ in split}) < len(split) or not split[0][2]:
-        return campaigns, ""
-    named = [{**c, "label": name.replace("_", " ")} for c, (name, _, _) in zip(campaigns, split, strict=True)]
-    return named, f"on {split[0][2]}"
+    names, shared = labels_apart([str(c["label"]) for c in campaigns])
+    return [{**c, "label": name} for c, name in zip(campaigns, names, strict=True)], shared
 
 
 def _most_frequent(campaigns: Sequence[Mapping[str, Any]], kinds: Sequence[str]) -> tuple[list[str], list[list[int]]]:
@@ -145,14 +154,6 @@ def _numbers(values: Sequence[float | None]) -> list[Entry]:
     return [entry(None if v is None else float(v), 0 if whole else 3) for v in values]
 
 
-def generated_facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The rate that counts of every campaign, for the first page of the site."""
-    campaigns, _ = _distinct(document["campaigns"])
-    rates = [(str(c["label"]), c["measures"].get(HEADLINE)) for c in campaigns]
-    known = [(label, rate) for label, rate in rates if rate is not None and math.isfinite(rate)]
-    return [(label, f"{rate:.3f} of grade A, B or C and avoidable") for label, rate in known]
-
-
 def pages_document(summaries: Sequence[CampaignSummary], reference: Reference | None) -> dict[str, Any]:
     """Campaigns as :func:`generated_blocks` takes them."""
     return {
@@ -191,6 +192,7 @@ def failure_block(failure: Failure, file: str) -> Replay:
         file=file,
         document=partial(failure_document, failure),
         caption=verdict_of(failure),
+        strip=True,
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from giveway.core.errors import UsageError
-from giveway.generate.learning.policy import Policy
+from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.learning.rounds import POLICY_FILE
 from giveway.generate.worlds import Worlds, WorldSettings
 
@@ -28,6 +29,23 @@ def shipped_file(ego: str) -> Path:
     if not path.is_file():
         raise UsageError("this installation has no trained policy", where=path, hint="giveway generate train --out P")
     return path
+
+
+def policy_called(fingerprint: str, places: Mapping[str, str]) -> Policy:
+    """The policy of a cell, from where this machine has it.
+
+    Args:
+        fingerprint: of the policy.
+        places: from fingerprints to files or training folders.
+
+    Raises:
+        UsageError: there is none, or another one.
+    """
+    path = Path(places.get(fingerprint, ""))
+    policy = load_policy(path)
+    if policy.fingerprint != fingerprint:
+        raise UsageError("the policy on this machine is another one", where=path)
+    return policy
 
 
 def world_name(settings: WorldSettings) -> str:

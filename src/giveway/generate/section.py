@@ -14,6 +14,7 @@ from giveway.core.lanes import LaneMap
 from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Store
+from giveway.generate.answer import generate_answer
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.export.frames import tracks_of
@@ -25,7 +26,6 @@ from giveway.generate.pages import (
     failure_block,
     failure_document,
     generated_blocks,
-    generated_facts,
     pages_document,
     shown_measures,
 )
@@ -99,20 +99,20 @@ class CampaignSection(Section):
         reference = recorded_reference(None if recorded is None else Path(recorded))
         document = pages_document(summarize(results.place, reference), reference)
         failed = [
-            (not result.counts, key)
+            (not result.counts, -result.impact_speed_mps if result.impact_speed_mps > 0 else 0.0, key)
             for campaign in campaigns
             for result, key in zip(campaign.results, campaign.keys, strict=True)
             if result.failed
         ]
-        keys = [key for _, key in sorted(failed, key=lambda pair: pair[0])]
+        keys = [key for *_, key in sorted(failed, key=lambda entry: entry[:2])]
         gallery = self._gallery(results, keys[: min(limits.replays, GALLERY)])
         return Overview(
             blocks=generated_blocks(document),
             pages=[gallery] if gallery.blocks else [],
-            facts=generated_facts(document),
+            answer=generate_answer(campaigns),
             cells="Tests",
             replays=keys,
-            order="failures, those that count first",
+            order="failures, those that count and the hardest first",
             samples=False,
         )
 

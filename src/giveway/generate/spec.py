@@ -43,8 +43,9 @@ class CampaignSpec(BaseModel):
         budget: tests of a campaign.
         method: methods of :data:`giveway.generate.evaluation.methods.METHODS`, which replace ``driver``, ``search`` and
             ``perturb``; none for the one that these three make.
-        driver: ``policy``, or without learning: ``no_attack``, ``idm``, ``random_actions``, ``program``, ``cut_in``.
-        search: ``nsga2``, ``cma_es`` or ``random``.
+        driver: ``policy``, or without learning: ``no_attack``, ``idm``, ``random_actions``, ``program``, ``cut_in``,
+            ``maneuver``.
+        search: ``nsga2``, ``cma_es``, ``map_elites`` or ``random``.
         policy: policy file or training folder; the shipped one if None.
         policies: further policies of methods: name of the training, or ``name@planner``, to files or training folders;
             the n-th seed takes the n-th of them in turn.
@@ -95,6 +96,8 @@ class TrainingSpec(BaseModel):
         learning: settings of learning that differ from their defaults, e.g. ``gamma``.
         weights: weights of the reward that differ from their defaults.
         prior: file that says how people drive (``giveway generate prior``); bounds of comfort without one.
+        policy: policy file or training folder whose actors the training begins with; ``hidden`` and ``shared_actor``
+            are then those of the policy.
         score: measure of the evaluation by which the best policy is picked; the mean return if empty.
         method: name of the training in a comparison; noted in the policy.
         seed: root of all random streams.
@@ -117,6 +120,7 @@ class TrainingSpec(BaseModel):
     learning: Mapping[str, Any] = Field(default_factory=dict)
     weights: Mapping[str, float] = Field(default_factory=dict)
     prior: Path | None = None
+    policy: Path | None = None
     score: str = SCORE
     method: str = ""
     seed: int = 0

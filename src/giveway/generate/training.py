@@ -12,10 +12,10 @@ from giveway.experiments.files import plain
 from giveway.generate.drivers.cutting_in import CutInDriver
 from giveway.generate.evaluation.training_measures import policy_evaluation
 from giveway.generate.learning.config import LearningConfig
-from giveway.generate.learning.policy import policy_bytes
+from giveway.generate.learning.policy import load_policy, policy_bytes
 from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
 from giveway.generate.objective.weights import RewardWeights, V1Weights
-from giveway.generate.policies import check_world, world_name
+from giveway.generate.policies import check_world, policy_called, world_name
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
 from giveway.generate.worlds import Worlds, WorldSettings
@@ -48,7 +48,12 @@ class TrainingExperiment:
         check_world(world)
         digest = files_digest(world)
         fingerprints = {"worlds": digest} if digest else {}
-        return Inputs(fingerprints=fingerprints, machine={"files": world_files(world)}, found=digest)
+        machine: dict[str, Any] = {"files": world_files(world)}
+        if spec.policy is not None:
+            policy = load_policy(spec.policy)
+            fingerprints[str(spec.policy)] = policy.fingerprint
+            machine["policies"] = {policy.fingerprint: str(spec.policy.resolve())}
+        return Inputs(fingerprints=fingerprints, machine=machine, found=digest)
 
     def cells(self, spec: TrainingSpec, inputs: Inputs) -> Sequence[Cell]:
         """One cell per round."""
@@ -65,6 +70,7 @@ class TrainingExperiment:
             "round_steps": spec.round_steps,
             "score": spec.score,
             "made": {"method": spec.method} if spec.method else {"algorithm": config.algorithm},
+            **({} if spec.policy is None else {"begins_as": load_policy(spec.policy).fingerprint}),
         }
         ends = round_ends(
             env_steps=spec.env_steps,
@@ -116,6 +122,8 @@ class TrainingExperiment:
                 made={"world": settings["world"], **settings["made"]},
                 demonstrator=CutInDriver() if config.warm_steps else None,
             )
+            if "begins_as" in settings:
+                training.begin_as(policy_called(settings["begins_as"], context.machine["policies"]))
             for one in learn_rounds(
                 training,
                 ends,
@@ -171,7 +179,12 @@ def learning_of(spec: TrainingSpec) -> LearningConfig:
         UnknownNameError: a setting that does not exist.
         ConfigError: a value out of range.
     """
-    return LearningConfig.of({"algorithm": spec.algorithm, **spec.learning}, where="--set")
+    of_policy: dict[str, Any] = {}
+    if spec.policy is not None:
+        info = load_policy(spec.policy).info
+        of_policy = {"hidden": info.hidden, "shared_actor": info.shared, "normalize_observations": True}
+    values = {"algorithm": spec.algorithm, **of_policy, **spec.learning}
+    return LearningConfig.of(values, where="--set", warm=spec.policy is not None)
 
 
 def world_of(spec: TrainingSpec) -> WorldSettings:

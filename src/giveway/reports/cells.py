@@ -15,7 +15,7 @@ from giveway.experiments.index import Status
 from giveway.experiments.records import FailedCell
 from giveway.experiments.store import Store
 from giveway.reports.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
-from giveway.reports.content import Block, Browser, Document, Facts, Files, Log, Page, PageLimits, Paragraph
+from giveway.reports.content import Answer, Block, Browser, Document, Facts, Files, Log, Page, PageLimits, Paragraph
 from giveway.reports.sample_files import cells_with_samples, sample_files
 from giveway.reports.table import entry, table_of
 
@@ -38,7 +38,7 @@ class Overview:
     Attributes:
         blocks: of the first page.
         pages: further ones, before those of cells, failures and provenance.
-        facts: a few numbers for the first page of a site.
+        answer: for the first page of a site and of these results.
         cells: what the page of cells is called.
         replays: keys of cells that can be watched, most interesting first.
         rivals: key of a cell to its group and its name in it; what can be watched of one group can be compared.
@@ -49,7 +49,7 @@ class Overview:
 
     blocks: Sequence[Block] = ()
     pages: Sequence[Page] = ()
-    facts: Sequence[tuple[str, str]] = ()
+    answer: Answer | None = None
     cells: str = "Cells"
     replays: Sequence[str] = ()
     rivals: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -89,7 +89,7 @@ def store_pages(
         title=title,
         lead=", ".join(f"{value} {name}" for name, value in facts),
         blocks=tuple(blocks),
-        facts=(*overview.facts, *facts),
+        answer=overview.answer,
     )
     yield from overview.pages
 

@@ -14,42 +14,12 @@ SERIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """A named point with an optional interval along y."""
-
-    name: str
-    x: float
-    y: float
-    low: float = math.nan
-    high: float = math.nan
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A named curve; points that are not finite interrupt it."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-
-
-def scatter(points: Sequence[Point], *, x_title: str, y_title: str) -> str:
-    """Named points with intervals."""
-    ys = [v for p in points for v in (p.y, p.low, p.high)]
-    frame = _Frame([p.x for p in points], ys, x_title, y_title)
-    parts: list[str] = []
-    for k, p in enumerate(points):
-        x, y = frame.x(p.x), frame.y(p.y)
-        if math.isfinite(p.low) and math.isfinite(p.high):
-            parts.append(
-                f'<line class="s{k % SERIES}" x1="{x:.1f}" x2="{x:.1f}" y1="{frame.y(p.low):.1f}" '
-                f'y2="{frame.y(p.high):.1f}"/>'
-            )
-        near_right = x > WIDTH - 150
-        anchor, shift = ("end", -9) if near_right else ("start", 9)
-        parts.append(f'<circle class="s{k % SERIES}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
-        parts.append(f'<text x="{x + shift:.1f}" y="{y - 7:.1f}" text-anchor="{anchor}">{html.escape(p.name)}</text>')
-    return frame.render(parts, f"{y_title} against {x_title}: {', '.join(p.name for p in points)}")
 
 
 def curves(lines: Sequence[Line], *, x_title: str, y_title: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from giveway.core.origins import banner
+from giveway.core.origins import Origin, banner
+from giveway.reports.live_charts import LiveChart
 from giveway.reports.table import Table
 
 Files = Iterator[tuple[str, str | bytes]]
@@ -88,6 +89,61 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A chart that is drawn in the browser, with its numbers one click away."""
+
+    chart: LiveChart
+    title: str = ""
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came out, as one sentence and one picture.
+
+    Attributes:
+        question: of the application.
+        sentence: made from the results; an interval that includes zero reads as a tie.
+        chart: what the sentence says.
+        foot: how much it rests on, how sure it is.
+        badges: what is not real about it, or which recordings it is about.
+        warnings: why the picture may say less than it seems to.
+    """
+
+    question: str
+    sentence: str
+    chart: LiveChart | None = None
+    foot: str = ""
+    badges: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Cards side by side.
+
+    Attributes:
+        items: answers and where there is more.
+        guide: explain marks and lines below.
+    """
+
+    items: tuple[tuple[Answer, str], ...]
+    guide: bool = False
+
+
+BADGES = {
+    Origin.SYNTHETIC: "synthetic recordings",
+    Origin.GENERATED: "generated traffic",
+    Origin.RECORDED: "recorded traffic",
+}
+
+
+def origin_badges(origins: Iterable[str]) -> tuple[str, ...]:
+    """Short words for where motion came from; unknown origins have none."""
+    return tuple(BADGES[Origin(o)] for o in origins if Origin(o) in BADGES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gallery:
     """Small drawings side by side."""
 
@@ -131,6 +187,7 @@ class Replay:
         document: makes it.
         options: of ``mountPlayer`` in ``player.js``, e.g. ``{"frame": "ego"}``.
         caption: what happens.
+        strip: show a film strip first, and the player on demand.
     """
 
     title: str
@@ -138,6 +195,7 @@ class Replay:
     document: Document
     options: tuple[tuple[str, Any], ...] = ()
     caption: str = ""
+    strip: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +205,22 @@ class Explained:
     document: Mapping[str, Any]
 
 
-Block = Table | Paragraph | Heading | Facts | Links | Picture | Chart | Gallery | Log | Browser | Replay | Explained
+Block = (
+    Table
+    | Paragraph
+    | Heading
+    | Facts
+    | Links
+    | Picture
+    | Chart
+    | Live
+    | Answers
+    | Gallery
+    | Log
+    | Browser
+    | Replay
+    | Explained
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +233,7 @@ class Page:
         file: name, e.g. ``index.html``.
         lead: one sentence below the heading.
         group: pages of one group share an entry of the menu that opens; empty for an entry of its own.
-        facts: a few numbers that the first page of a site repeats.
+        answer: what the first page of a site says about these results; None lists them by name only.
     """
 
     title: str
@@ -168,7 +241,7 @@ class Page:
     file: str = "index.html"
     lead: str = ""
     group: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
+    answer: Answer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +253,16 @@ class Part:
         kind: of the results.
         pages: the first one is ``index.html``.
         cites: components to cite, see :func:`giveway.reports.citations.citations_for`.
+        run: provenance of the last start; empty if there is none.
+        menu: short title for the menu; the heading of its first page without it.
     """
 
     id: str
     kind: str
     pages: tuple[Page, ...]
     cites: tuple[str, ...] = ()
+    run: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    menu: str = ""
 
     @property
     def title(self) -> str:

@@ -14,7 +14,7 @@ from giveway.core.errors import EmptySelectionError, GivewayError, StoreError, U
 from giveway.reports.citations import Citation, bibliography, citations_for
 from giveway.reports.content import Page, PageLimits, Paragraph, Part
 from giveway.reports.results import Results
-from giveway.reports.section import BUILTIN
+from giveway.reports.section import BUILTIN, SECTIONS
 from giveway.reports.writing import Progress, require_replaceable, write_site
 
 STORE_FILE, STUDY_FILE = "store.json", "study.toml"
@@ -151,7 +151,15 @@ def find_results(folder: Path, *, without: Path | None = None) -> list[Path]:
 
 def _part(results: Results, id: str, limits: PageLimits) -> Part:
     results = results.frozen()
-    return Part(id=id, kind=results.kind, pages=tuple(results.pages(limits)), cites=tuple(results.cites()))
+    pages = tuple(results.pages(limits))
+    return Part(
+        id=id,
+        kind=results.kind,
+        pages=pages,
+        cites=tuple(results.cites()),
+        run=dict((results.runs or [{}])[-1]),
+        menu=SECTIONS.get(results.kind).title,
+    )
 
 
 def _unread(id: str, error: GivewayError) -> Part:
@@ -186,7 +194,7 @@ def _distinct(folder: Path, made: Mapping[Path, Part]) -> list[Part]:
         place = root.relative_to(folder)
         named = place.parent if place.name == "results" and place.parent.name else place
         first = replace(part.pages[0], title=f"{part.title} ({named.name or root.resolve().name})")
-        parts.append(replace(part, pages=(first, *part.pages[1:])))
+        parts.append(replace(part, pages=(first, *part.pages[1:]), menu=""))
     return parts
 
 

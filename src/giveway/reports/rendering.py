@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from giveway import __version__
-from giveway.reports.content import Block, Browser, Explained, Page, Part, Picture, Replay
+from giveway.reports.content import Answers, Block, Browser, Explained, Live, Page, Part, Picture, Replay
 from giveway.reports.table import Block as TableBlock
 from giveway.reports.table import Column, Table
 
@@ -36,6 +36,8 @@ SCRIPTS: dict[type[Any], tuple[str, ...]] = {
     Browser: ("player.js", "browser.js", "details.js"),
     Replay: ("player.js", "replays.js"),
     Explained: ("explain.js",),
+    Live: ("charts.js",),
+    Answers: ("charts.js",),
 }
 """What blocks need beside ``theme.js`` and ``site.js``."""
 
@@ -56,7 +58,7 @@ def render_page(page: Page, *, part: Part | None, parts: Sequence[Part], up: str
         menu.setdefault(p.group or p.file, []).append(p)
     return _environment(False).get_template("page.html").render(
         page=page, title=title, part=part, parts=parts, up=up, menu=list(menu.values()),
-        policy=SITE_POLICY, styles=STYLES, scripts=scripts_of(page.blocks), inline=False, version=__version__,
+        policy=SITE_POLICY, styles=STYLES, scripts=scripts_of(page), inline=False, version=__version__,
     )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def single_page(page: Page) -> str:
     """The same page as one file that opens from disk: style, scripts, pictures and replays are inside."""
     return _environment(True).get_template("page.html").render(
         page=page, title=page.title, part=None, parts=(), up="", menu=[],
-        policy=SINGLE_POLICY, styles=STYLES, scripts=scripts_of(page.blocks), inline=True, version=__version__,
+        policy=SINGLE_POLICY, styles=STYLES, scripts=scripts_of(page), inline=True, version=__version__,
     )  # fmt: skip
 
 
@@ -91,11 +93,13 @@ def blocks_html(blocks: Iterable[Block]) -> Markup:
     return Markup("\n").join(block(b, number, order=False) for number, b in enumerate(blocks))
 
 
-def scripts_of(blocks: Iterable[Block]) -> list[str]:
-    """Scripts that a page with these blocks loads, in order."""
+def scripts_of(*pages: Page) -> list[str]:
+    """Scripts that pages load, in order."""
     needed = ["theme.js", "site.js"]
-    for block in blocks:
-        needed += SCRIPTS.get(type(block), ())
+    for page in pages:
+        needed += () if page.answer is None else SCRIPTS[Answers]
+        for block in page.blocks:
+            needed += SCRIPTS.get(type(block), ())
     return list(dict.fromkeys(needed))
 
 
@@ -119,7 +123,8 @@ def script_text(name: str) -> str:
     text = COMMENT.sub("", "\n".join(map(static_text, PLAYER)))
     lines = (line.strip().removeprefix("export ") for line in text.splitlines())
     module = "\n".join(line for line in lines if line and not line.startswith("import "))
-    return f'"use strict";\n(function () {{\n{module}\nwindow.giveway.mountPlayer = mountPlayer;\n}})();\n'
+    given = "window.giveway.mountPlayer = mountPlayer;\nwindow.giveway.createPlayer = createPlayer;"
+    return f'"use strict";\n(function () {{\n{module}\n{given}\n}})();\n'
 
 
 def embed_json(value: Any) -> Markup:
@@ -176,6 +181,7 @@ def _environment(inline: bool) -> Environment:
         "filtered": _filtered,
         "pieces": _pieces,
         "embedded": embed_json,
+        "json": partial(json.dumps, allow_nan=False),
         "options": _options,
         "zip": zip,
     }

@@ -16,7 +16,7 @@ from giveway.core.files import as_store_error, replace_folder
 from giveway.core.origins import NOT_REAL
 from giveway.reports.browsing import script
 from giveway.reports.citations import Citation, bibliography, citations_for
-from giveway.reports.content import Block, Browser, Facts, Files, Log, Page, Paragraph, Part, Picture, Replay
+from giveway.reports.content import Answers, Block, Browser, Files, Log, Page, Paragraph, Part, Picture, Replay
 from giveway.reports.rendering import STYLES, render_page, script_text, scripts_of
 from giveway.reports.table import entry, table_of
 
@@ -114,11 +114,12 @@ def _write(work: Path, parts: Sequence[Part], title: str, say: Progress) -> int:
         count += 1
         say(count, name)
 
-    assets = [*STYLES, *scripts_of(block for part in parts for page in part.pages for block in page.blocks)]
+    home = first_page(parts, title)
+    assets = [*STYLES, *scripts_of(home, *(page for part in parts for page in part.pages))]
     for name in assets:
         put(f"assets/{name}", script_text(name))
     citations = citations_for(dict.fromkeys(component for part in parts for component in part.cites))
-    for page in (first_page(parts, title), citations_page(citations)):
+    for page in (home, citations_page(citations)):
         put(page.file, render_page(page, part=None, parts=parts, up=""))
     put("references.bib", bibliography(citations))
     for part in parts:
@@ -141,17 +142,41 @@ def files_of(block: Block) -> Files:
 
 
 def first_page(parts: Sequence[Part], title: str) -> Page:
-    """What there is, with a few numbers each; first of all, which of it is not recorded traffic."""
-    blocks: list[Block] = [
-        Paragraph(text=f"{part.title}. {block.text}", warning=True)
+    """The answers, one card each; what has no answer is named below. Cards have badges for what is not
+    recorded traffic; of the rest this is said first.
+    """
+    answered = [(part.pages[0].answer, f"{part.id}/index.html") for part in parts if part.pages[0].answer]
+    blocks: list[Block] = [Answers(items=tuple((a, link) for a, link in answered if a), guide=True)] if answered else []
+    others = [part for part in parts if part.pages[0].answer is None]
+    if others:
+        rows = ((entry(p.title, link=f"{p.id}/index.html"), entry(p.kind), entry(p.pages[0].lead)) for p in others)
+        heading = "Further results" if answered else ""
+        blocks.append(table_of(heading, ("results", "kind", "what there is"), rows, numeric=()))
+    notices = [
+        (part.pages[0].answer is None, f"{part.title}. {block.text}")
         for part in parts
         for block in part.pages[0].blocks
         if isinstance(block, Paragraph) and block.text.startswith(NOT_REAL)
     ]
-    rows = ((entry(p.title, link=f"{p.id}/index.html"), entry(p.kind), entry(p.pages[0].lead)) for p in parts)
-    blocks.append(table_of("", ("results", "kind", "what there is"), rows, numeric=()))
-    blocks += [Facts(title=part.title, rows=part.pages[0].facts) for part in parts if part.pages[0].facts]
-    return Page(title=title, blocks=tuple(blocks))
+    first = [Paragraph(text=text, warning=True) for has_no_badge, text in notices if has_no_badge]
+    blocks = [*first, *blocks, *(Paragraph(text=text) for has_no_badge, text in notices if not has_no_badge)]
+    return Page(title=title, lead=_provenance(parts), blocks=tuple(blocks))
+
+
+def _provenance(parts: Sequence[Part]) -> str:
+    """One line: what was run, when, by which code, in which profile."""
+    runs = [part.run for part in parts if part.run]
+    if not runs:
+        return ""
+    codes = {f"giveway {r['code']['giveway']} at {str(r['code'].get('commit') or 'unknown')[:7]}" for r in runs}
+    profiles = {str(r["spec"]["profile"]) for r in runs if isinstance(r.get("spec"), dict) and r["spec"].get("profile")}
+    counts = [r.get("counts") or {} for r in runs]
+    failed = sum(int(c.get("failed", 0)) for c in counts)
+    cells = f"{sum(int(c.get('total', 0)) for c in counts):,} cells, {failed or 'none'} failed"
+    ended = max(str(r.get("ended") or r.get("started") or "") for r in runs)[:10]
+    return " · ".join(
+        filter(None, (ended, ", ".join(sorted(codes)), *(f"profile {p}" for p in sorted(profiles)), cells))
+    )
 
 
 def citations_page(citations: Sequence[Citation]) -> Page:

@@ -19,8 +19,9 @@ from giveway.reports.browsing import script, table_data
 from giveway.reports.charts import stacked_bars
 from giveway.reports.content import Block, Browser, Chart, Facts, Files, Page, Paragraph
 from giveway.reports.rendering import single_page
-from giveway.reports.table import entry, number, table_of
+from giveway.reports.table import entry, table_of
 from giveway.study.analysis import Analysis
+from giveway.study.answer import study_answer
 from giveway.study.export import count_table, long_answers
 from giveway.study.manifest import CLIP_FOLDER
 from giveway.study.monitor import Overview
@@ -58,17 +59,12 @@ def study_pages(study: Study, analysis: Analysis) -> Iterator[Page]:
     main = [clip for clip in study.clips if clip.role == "main"]
     clips = clip_frame(study)
     shown = analysis.kept or analysis.everybody
-    facts = [(f"{c.condition.replace('_', ' ')}, mean rating", number(c.mean.value, 2)) for c in shown.conditions]
-    if (agreement := shown.agreement) is not None:
-        printed = agreement.profile == "printed"
-        value = agreement.kappa_as_printed if printed else agreement.kappa_corrected
-        facts.append((f"kappa, {'as printed' if printed else 'corrected'}", number(value)))
     counts = f"{shown.num_raters} raters, {shown.num_ratings} ratings of {len(main)} clips"
     yield Page(
         title=title_of(study, analysis),
         lead=f"{counts}. {study.design.question}",
         blocks=tuple(analysis_blocks(study, analysis)),
-        facts=tuple(facts),
+        answer=study_answer(analysis, study.design.options),
     )
     documents = {c.clip: path for c in main if (path := study.folder / CLIP_FOLDER / f"{c.clip}.json").exists()}
 

@@ -7,6 +7,7 @@ import torch
 from giveway.generate.learning.config import MAPPO, WARM_MAPPO, LearningConfig
 from giveway.generate.learning.mappo import PpoLearner, advantages
 from giveway.generate.learning.noise import Noise
+from giveway.generate.learning.on_policy import OnPolicyRound
 from giveway.generate.learning.replay import Shape
 from giveway.generate.learning.training import Training
 from support.pursuit import PursuitWorlds, capture_share
@@ -55,6 +56,11 @@ def rows(count=40):
     return seen, actions, old, gains, returns, active
 
 
+def learn(agent, seen, actions, old, gains, returns, active):
+    order = torch.Generator().manual_seed(0)
+    agent.learn(seen, actions, old, 0.2, gains, torch.zeros_like(gains), returns, active, rate=1.0, generator=order)
+
+
 def test_gradients_are_those_of_the_losses():
     """Written-out gradients against autograd, with clipped and masked rows."""
     agent, scale = learner(), 0.6
@@ -86,14 +92,14 @@ def test_gradients_are_those_of_the_losses():
 
 
 def test_rows_of_cars_that_are_gone_teach_nothing():
-    seen, actions, _, gains, returns, active = rows()
+    seen, actions, old, gains, returns, active = rows()
     spoiled = [x.clone() for x in (actions, gains, returns)]
     for x in spoiled:
         x[active == 0.0] = 1e3
     found = []
     for a, g, r in ((actions, gains, returns), spoiled):
         agent = learner(CONFIG.model_copy(update={"logit_penalty": 0.0}))
-        agent.learn(seen, a, 0.2, g, r, active, rate=1.0, generator=torch.Generator().manual_seed(0))
+        learn(agent, seen, a, old, g, r, active)
         found.append((agent.actor.theta.detach().clone(), agent.critic.theta.detach().clone()))
     assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])
 
@@ -101,11 +107,28 @@ def test_rows_of_cars_that_are_gone_teach_nothing():
 def test_only_the_critic_learns_at_first():
     agent = learner(CONFIG.model_copy(update={"critic_first": 1, "minibatch": 100}))
     actor, critic = agent.actor.theta.detach().clone(), agent.critic.theta.detach().clone()
-    seen, actions, _, gains, returns, active = rows()
-    agent.learn(seen, actions, 0.2, gains, returns, active, rate=1.0, generator=torch.Generator().manual_seed(0))
+    given = rows()
+    learn(agent, *given)
     assert torch.equal(agent.actor.theta.detach(), actor) and not torch.equal(agent.critic.theta.detach(), critic)
-    agent.learn(seen, actions, 0.2, gains, returns, active, rate=1.0, generator=torch.Generator().manual_seed(0))
+    learn(agent, *given)
     assert not torch.equal(agent.actor.theta.detach(), actor)
+
+
+def test_values_after_a_step_are_those_before_the_next_but_at_ends():
+    """Against values of the states after every step, taken one by one."""
+    training = Training(PursuitWorlds(4), CONFIG, seed=0, steps=100, world="toy 1")
+    round_, rng = OnPolicyRound(training, None), np.random.default_rng(0)
+    after = rng.normal(size=(6, 4, *round_.observations.shape[1:])).astype(np.float32)
+    done = rng.random((6, 4)) < 0.4
+    assert (done.any(axis=1) & ~done.all(axis=1)).any() and done[-1].any()
+    begun = np.where(done[..., None, None], rng.normal(size=after.shape), after).astype(np.float32)
+    seen = np.concatenate([round_.observations[None], begun[:-1]])
+    round_.rollout.ends = [after[t][done[t]] for t in range(6)]
+    round_.observations = begun[-1]
+    before, later = round_._values(round_.scaled(np.concatenate(seen)), done)
+    value = lambda x: np.stack([training.learner.value(round_.scaled(one)).numpy() for one in x])  # noqa: E731
+    assert before == pytest.approx(value(seen), abs=1e-6)
+    assert later == pytest.approx(value(after), abs=1e-6)
 
 
 def test_held_noise_is_standard_normal_and_lasts():

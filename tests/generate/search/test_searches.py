@@ -11,7 +11,13 @@ GENES, EGO = 8, 3
 def judged(genes):
     """Scenes are dangerous near one corner, a violation within reach of it."""
     danger = np.exp(-4 * np.abs(genes[:, EGO:] - 0.9).mean(axis=1))
-    return SearchScores(violation=danger > 0.6, danger=danger, triggers=(10 * danger).astype(np.int64))
+    return SearchScores(
+        violation=danger > 0.6,
+        danger=danger,
+        triggers=(10 * danger).astype(np.int64),
+        cells=tuple(f"{int(8 * row[0])} {int(10 * d)}" for row, d in zip(genes, danger, strict=True)),
+        quality=danger,
+    )
 
 
 def found(name, seed, generations=25):
@@ -42,7 +48,7 @@ def test_genes_stay_in_range_and_a_seed_repeats_the_search(name):
     np.testing.assert_array_equal(runs[0], runs[1])
 
 
-@pytest.mark.parametrize("name", ["nsga2", "cma_es"])
+@pytest.mark.parametrize("name", ["nsga2", "cma_es", "map_elites"])
 def test_a_search_that_learns_finds_more_than_random_draws(name):
     assert sum(found(name, s) for s in range(3)) > 2 * sum(found("random", s) for s in range(3))
 

@@ -317,7 +317,10 @@ class PedestrianExtraction(LaneExtraction):
             for traffic in recordings:
                 samples += self._of(traffic, book)
             joined = sum(int(s.constants["members"]) - 1 for s in samples if s.location == location)
-            notes.append(f"{name}: {joined} pedestrians cross as followers of a group and decide nothing themselves")
+            if joined:
+                notes.append(
+                    f"{name}: {joined} pedestrians cross as followers of a group and decide nothing themselves"
+                )
         return Candidates(raw=path_gaps(samples, vulnerable=("T", "4")), notes=tuple(notes))
 
     def _of(self, traffic: Traffic, book: StraightReferences) -> Iterator[OneSample]:
@@ -352,4 +355,6 @@ def _of(dataset: str, title: str, name: str = "") -> PedestrianExtraction:
 
 DUT, CITR = _of("dut", "DUT", "dut"), _of("citr", "CITR", "citr")
 IND, UNID, SIND = _of("ind", "inD (ped.)"), _of("unid", "uniD (ped.)"), _of("sind", "SinD (ped.)")
+ARGOVERSE2, NUPLAN = _of("argoverse2", "Argoverse 2 (ped.)"), _of("nuplan", "nuPlan (ped.)")
+WOMD, SCENARIONET = _of("womd", "WOMD (ped.)"), _of("scenarionet", "ScenarioNet (ped.)")
 GENERIC, INTERACTION = _of("generic", "Own data (ped.)"), _of("interaction", "INTERACTION (ped.)")

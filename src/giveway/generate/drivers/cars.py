@@ -161,6 +161,7 @@ class ProgramDriver:
 def baselines() -> dict[str, Callable[[], CarDriver]]:
     """Drivers that need no training, by name."""
     from giveway.generate.drivers.cutting_in import CutInDriver
+    from giveway.generate.drivers.maneuvers import ManeuverDriver
 
     return {
         "no_attack": ReplayDriver,
@@ -168,6 +169,7 @@ def baselines() -> dict[str, Callable[[], CarDriver]]:
         "random_actions": RandomDriver,
         "program": ProgramDriver,
         "cut_in": CutInDriver,
+        "maneuver": ManeuverDriver,
     }
 
 

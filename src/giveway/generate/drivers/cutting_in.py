@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,17 @@ class CutIn:
     across_gain: float = 1.34
 
 
+class CutInShape(NamedTuple):
+    """The fields of :class:`CutIn` per world and car, (W, k) each."""
+
+    slower_mps: FloatArray
+    gap_m: FloatArray
+    side_mps: FloatArray
+    last_mps: FloatArray
+    along_gain: FloatArray
+    across_gain: FloatArray
+
+
 AGAINST_IDM = CutIn(slower_mps=6.37, gap_m=-1.03, side_mps=0.32, last_mps=1.96, along_gain=0.48, across_gain=2.8)
 """A planner that reacts at once, but only to what is on its path: drift over slowly, dash at the end."""
 
@@ -79,7 +91,7 @@ class CutInDriver:
     name = "cut_in"
     genes_per_car = 0
 
-    def __init__(self, how: CutIn | None = None) -> None:
+    def __init__(self, how: CutIn | CutInShape | None = None) -> None:
         self.how = how
 
     def begin(self, worlds: Worlds, scenes: Scenes, seeds: Sequence[int], genes: FloatArray) -> None:
@@ -114,7 +126,7 @@ class CutInDriver:
 
 
 def _hold_line(
-    how: CutIn, gap: FloatArray, off: FloatArray, closing: FloatArray, slower: FloatArray, line: FloatArray
+    how: CutIn | CutInShape, gap: FloatArray, off: FloatArray, closing: FloatArray, slower: FloatArray, line: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Pedal, and lateral speed towards the ego as a share of the greatest one, of cars in the lanes beside it."""
     wanted = np.clip(slower + how.along_gain * (gap - line), -FASTER_MPS, 1.4 * slower)

@@ -82,6 +82,13 @@ METHODS = {
         Method(name="random_actions", title="random actions", driver="random_actions"),
         Method(name="random_search", title="random scenes and manoeuvres", driver="program"),
         Method(name="cma_es", title="CMA-ES over scenes and manoeuvres", driver="program", search="cma_es"),
+        Method(name="random_maneuvers", title="random scenes, maneuvers and parameters", driver="maneuver"),
+        Method(
+            name="map_elites",
+            title="MAP-Elites over scenes, maneuvers and parameters",
+            driver="maneuver",
+            search="map_elites",
+        ),
         Method(name="scripted", title="the scripted car that cuts in, random scenes", driver="cut_in"),
         Method(
             name="independent",

@@ -22,6 +22,12 @@ CHANGE_M = 1.2
 BRAKE_MPS2 = -2.0
 """Mean acceleration of the other car during that time that counts as braking."""
 
+SECTORS, ENTRY_GAPS_M, CLOSING_MPS, DANGER_CELLS = 8, (0.5, 1.0, 2.0, 5.0, 10.0), (1.0, 3.0, 6.0, 10.0), 10
+"""Bounds of archive cells: sectors around the ego, gaps at entry, closing speeds; cells of tests without failure."""
+
+GRADE_WORTH = {"A": 1.0, "B": 0.8, "C": 0.4}
+"""As the graded reward pays; a failure that is not the ego's is worth nothing."""
+
 BEFORE = 30
 """Steps before the end that say which manoeuvre led to the failure."""
 
@@ -53,7 +59,56 @@ def result_of(record: EpisodeRecord, *, number: int, genes: tuple[float, ...], t
         off_road_share=float(record.off_road_share),
         responsibility_per_100_s=float(record.responsibility_per_100_s),
         triggers=triggers,
+        unnaturalness=float(record.unnaturalness),
+        **contact_facts(record.tracks, ending.other),
     )
+
+
+def contact_facts(tracks: Tracks, other: str) -> dict[str, float]:
+    """Physical descriptors of a contact at the last instant: angle, gap at entry, closing speed; empty without one.
+
+    The corridor of the ego is as wide as both cars and as straight as its heading at each instant.
+    """
+    rows = np.flatnonzero(tracks.ids == other)
+    if rows.size == 0:
+        return {}
+    car, last = int(rows[0]), int(tracks.last[0])
+    heading = tracks.heading[0]
+    dx, dy = (tracks.xy[car] - tracks.xy[0]).T
+    along = np.cos(heading) * dx + np.sin(heading) * dy
+    across = np.cos(heading) * dy - np.sin(heading) * dx
+    length, width = 0.5 * (tracks.size[0] + tracks.size[car])
+    outside = np.flatnonzero(~(np.abs(across[: last + 1]) < width))  # where it is not observed, it is outside
+    entered = min(int(outside[-1]) + 1 if outside.size else 0, last)
+    relative = tracks.velocity[car, last] - tracks.velocity[0, last]
+    away = math.hypot(dx[last], dy[last])
+    return {
+        "contact_angle_rad": math.atan2(across[last] / width, along[last] / length),
+        "entry_gap_m": float(abs(along[entered]) - length),
+        "closing_mps": -float(relative[0] * dx[last] + relative[1] * dy[last]) / max(away, 1e-6),
+    }
+
+
+def archive_cell(result: TestResult) -> str:
+    """Kind of a test by physical descriptors: conflict, contact angle, gap at entry, closing speed.
+
+    A failure without contact is a kind by its outcome, a test without failure by how near it came to one.
+    """
+    if not result.failed:
+        return f"near {int(DANGER_CELLS * result.danger)}"
+    if not math.isfinite(result.contact_angle_rad):
+        return result.outcome
+    sector = round(result.contact_angle_rad / (2.0 * math.pi / SECTORS)) % SECTORS
+    gap = sum(result.entry_gap_m >= bound for bound in ENTRY_GAPS_M)
+    closing = sum(result.closing_mps >= bound for bound in CLOSING_MPS)
+    return f"{result.conflict or 'none'}, sector {sector}, gap {gap}, closing {closing}"
+
+
+def quality(result: TestResult) -> float:
+    """What a test is worth among those of its kind: the worth of its grade first, then c, at most 0.01."""
+    unnatural = result.unnaturalness if math.isfinite(result.unnaturalness) else 1.0
+    worth = GRADE_WORTH.get(result.grade, 0.0) if result.failed else 0.01 * result.danger
+    return worth - 0.01 * unnatural
 
 
 def result_from(values: Mapping[str, Any]) -> TestResult:

@@ -147,8 +147,8 @@ class LearningConfig(BaseModel):
         return 2 if self.algorithm == "matd3" else 1
 
     @staticmethod
-    def of(values: Mapping[str, Any], *, where: str = "") -> LearningConfig:
-        """From plain values.
+    def of(values: Mapping[str, Any], *, where: str = "", warm: bool = False) -> LearningConfig:
+        """From plain values; ``warm`` if the training begins with actors that have learned before.
 
         Raises:
             UnknownNameError: a setting that does not exist.
@@ -158,7 +158,7 @@ class LearningConfig(BaseModel):
             if name not in LearningConfig.model_fields:
                 raise UnknownNameError("learning setting", name, LearningConfig.model_fields, where=where)
         base: Mapping[str, Any] = MAPPO if values.get("algorithm") == "mappo" else {}
-        if base and values.get("warm_steps"):
+        if base and (warm or values.get("warm_steps")):
             base = {**base, **WARM_MAPPO}
         try:
             return LearningConfig(**{**base, **values})

@@ -5,7 +5,10 @@ a standard normal marginal, by which probabilities are taken (Petrazzini and Ant
 w = exp(log p(a) - log p_old(a)) and advantages A by generalized advantage estimation, over rows of cars that take part,
 
     L_actor  = -mean min(w A, clip(w, 1 - e, 1 + e) A) + penalty mean mu^2
-    L_critic = mean (V(o_1, ..., o_k, i) - R_i)^2,     R = A + V, in units of the deviation of R
+    L_critic = mean (V_i(o_1, ..., o_k) - R_i)^2,      R = A + V, in units of the deviation of R
+
+with one output of the critic per car: as informed as one that is told whose value is asked for, at a third of the cost
+for three cars.
 
 A time-out is bootstrapped from the last state; a car whose episode ended is not.
 
@@ -38,7 +41,8 @@ class Rollout:
 
     Attributes:
         observations: (W, k, o) before.
-        after: (W, k, o) after, before any reset.
+        ends: (n, k, o) what the cars of worlds that ended in this step saw last, before their reset.
+        means: (W, k, a) mean actions.
         actions: (W, k, a) taken, noise included, not clipped.
         scale: sigma.
         rewards: (W, k).
@@ -48,7 +52,8 @@ class Rollout:
     """
 
     observations: list[Float32Array] = field(default_factory=list[Float32Array])
-    after: list[Float32Array] = field(default_factory=list[Float32Array])
+    ends: list[Float32Array] = field(default_factory=list[Float32Array])
+    means: list[Tensor] = field(default_factory=list[Tensor])
     actions: list[Float32Array] = field(default_factory=list[Float32Array])
     scale: float = 0.0
     rewards: list[FloatArray] = field(default_factory=list[FloatArray])
@@ -121,7 +126,7 @@ class PpoLearner:
         self.shape, self.config = shape, config
         k, o, a = shape.cars, shape.observation, shape.action
         actor = StackedNetwork(1, (o + k, *config.hidden, a), generator)
-        critic = StackedNetwork(1, (k * o + k, *config.hidden, 1), generator)
+        critic = StackedNetwork(1, (k * o, *config.hidden, k), generator)
         _orthogonal(actor, LAST_GAIN, generator)
         _orthogonal(critic, 1.0, generator)
         self.actor = Learner(actor, rate=config.actor_rate, tau=0.0, clip=config.grad_clip)
@@ -136,29 +141,27 @@ class PpoLearner:
     @torch.no_grad()
     def value(self, observations: Tensor) -> Tensor:
         """(B, k) values in units of the deviation of the returns."""
-        return self.critic.network.forward(self._all(observations), self.critic.layers)[-1].reshape(-1, self.shape.cars)
+        return self.critic.network.forward(self._all(observations), self.critic.layers)[-1][0]
 
     def _own(self, observations: Tensor) -> Tensor:
         """(1, B k, o + k) what each car sees, and which one it is."""
-        return self._named(observations).reshape(1, -1, self.shape.observation + self.shape.cars)
+        b, k, o = observations.shape
+        who = torch.eye(k).expand(b, k, k)
+        return torch.cat([observations, who], dim=2).reshape(1, b * k, o + k)
 
     def _all(self, observations: Tensor) -> Tensor:
-        """(1, B k, k o + k) what all cars see, and whose value is asked for."""
-        b, k, _ = observations.shape
-        everything = observations.reshape(b, 1, -1).expand(b, k, -1)
-        return self._named(everything).reshape(1, b * k, -1)
-
-    def _named(self, x: Tensor) -> Tensor:
-        who = torch.eye(self.shape.cars).expand(len(x), self.shape.cars, self.shape.cars)
-        return torch.cat([x, who], dim=2)
+        """(1, B, k o) what all cars see."""
+        return observations.reshape(1, len(observations), -1)
 
     @torch.no_grad()
     def learn(
         self,
         seen: Tensor,
         actions: Tensor,
+        old: Tensor,
         scale: float,
         gains: Tensor,
+        before: Tensor,
         returns: Tensor,
         active: Tensor,
         *,
@@ -170,8 +173,10 @@ class PpoLearner:
         Args:
             seen: (N, k, o) in the units of the networks.
             actions: (N, k, a) taken.
+            old: (N, k, a) their means.
             scale: sigma they were drawn with.
             gains: (N, k) advantages.
+            before: (N, k) values by :meth:`value`.
             returns: (N, k) in units of their deviation.
             active: (N, k) 1 where a car took part.
             rate: factor of the learning rates.
@@ -182,8 +187,6 @@ class PpoLearner:
         mean = (gains * active).sum() / weight
         deviation = (((gains - mean) ** 2 * active).sum() / weight).sqrt().clamp(min=1e-6)
         gains = (gains - mean) / deviation
-        old = self.act(seen).transpose(0, 1)
-        before = self.value(seen)
         centered = returns - (returns * active).sum() / weight
         spread = (centered**2 * active).sum().clamp(min=1e-9)
         explained = 1.0 - float(((returns - before) ** 2 * active).sum() / spread)

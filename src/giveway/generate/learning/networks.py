@@ -81,7 +81,9 @@ class StackedNetwork:
         """
         for at in range(len(layers) - 1, -1, -1):
             weight, bias = into[at]
-            if weight.shape[0] == 1:
+            if weight.shape[0] == 1 and weight.shape[2] <= NARROW:  # seven times as fast the other way round
+                weight[0] += torch.mm(gradient[0].T, values[at][0]).T
+            elif weight.shape[0] == 1:
                 weight[0] += torch.mm(values[at][0].T, gradient[0])
             elif weight.shape[2] <= NARROW:
                 weight += torch.bmm(gradient.transpose(1, 2), values[at]).transpose(1, 2)

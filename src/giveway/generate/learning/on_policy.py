@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from giveway.core.arrays import FloatArray
+from giveway.core.arrays import AnyArray, BoolArray, FloatArray
 from giveway.core.seeds import seed_for
 from giveway.generate.learning.mappo import PpoLearner, PpoLosses, Rollout, advantages
-from giveway.generate.learning.replay import Float32Array
 from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.training import RoundBase, Tick, Training, mean_of
 
@@ -32,16 +32,18 @@ class OnPolicyRound(RoundBase):
     def step(self) -> None:
         """One step of all worlds, and learning when enough of them have been driven."""
         training, rollout = self.training, self.rollout
+        if not training.observed.count:  # something to scale by before the first rollout has been seen
+            training.observed.add(self.observations)
         seen = self.observations
         with torch.no_grad():
-            mean = self.learner.act(self.scaled(seen)).transpose(0, 1).numpy()
+            mean = self.learner.act(self.scaled(seen)).transpose(0, 1)
         self.scale = self.noise_scale()
-        actions = (mean + self.noise.draw(self.scale)).astype(np.float32)
+        actions = (mean.numpy() + self.noise.draw(self.scale)).astype(np.float32)
         moved = self.drive(np.clip(actions, -1.0, 1.0))
-        training.observed.add(seen)
         rollout.scale = self.scale
         rollout.observations.append(seen)
-        rollout.after.append(moved.observations)
+        rollout.ends.append(moved.observations[moved.done])
+        rollout.means.append(mean)
         rollout.actions.append(actions)
         rollout.rewards.append(moved.rewards)
         rollout.active.append(moved.active)
@@ -57,11 +59,21 @@ class OnPolicyRound(RoundBase):
 
     def _learn(self) -> None:
         training, config, rollout = self.training, self.training.config, self.rollout
-        seen, after, rewards = (np.stack(x) for x in (rollout.observations, rollout.after, rollout.rewards))
         terminated, done, active = (np.stack(x) for x in (rollout.terminated, rollout.done, rollout.active))
+        seen = np.concatenate(rollout.observations)
+        units = self.scaled(seen)
+        before, later = self._values(units, done)
         mean, deviation = self._returned()
-        values, later = (self._values(x) * deviation + mean for x in (seen, after))
-        gains = advantages(rewards, values, later, terminated, done, gamma=config.gamma, decay=config.gae_lambda)
+        values = before * deviation + mean
+        gains = advantages(
+            np.stack(rollout.rewards),
+            values,
+            later * deviation + mean,
+            terminated,
+            done,
+            gamma=config.gamma,
+            decay=config.gae_lambda,
+        )
         returns = gains + values
         taking_part = returns[active]
         training.rewarded.add(np.repeat(taking_part[:, None], training.shape.cars, axis=1))
@@ -70,21 +82,31 @@ class OnPolicyRound(RoundBase):
         left = 1.0 - training.steps / config.rate_steps * (1.0 - LEAST_RATE)
         self.iterations.append(
             self.learner.learn(
-                self.scaled(seen.reshape(*rows, training.shape.observation)),
+                units,
                 torch.from_numpy(np.stack(rollout.actions).reshape(*rows, training.shape.action)),
+                torch.stack(rollout.means).reshape(*rows, training.shape.action),
                 rollout.scale,
-                torch.from_numpy(gains.reshape(rows).astype(np.float32)),
-                torch.from_numpy(((returns - mean) / deviation).reshape(rows).astype(np.float32)),
-                torch.from_numpy(active.reshape(rows).astype(np.float32)),
+                _rows(gains, rows),
+                _rows(before, rows),
+                _rows((returns - mean) / deviation, rows),
+                _rows(active, rows),
                 rate=max(left, LEAST_RATE),
                 generator=self.sampler,
             )
         )
+        # units stay the same within a rollout, so that its means need not be taken again
+        training.observed.add(seen)
         self.rollout = Rollout()
 
-    def _values(self, observations: Float32Array) -> FloatArray:
-        flat = observations.reshape(-1, *observations.shape[2:])
-        return self.learner.value(self.scaled(flat)).numpy().reshape(*observations.shape[:2], -1).astype(np.float64)
+    def _values(self, seen: Tensor, done: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """(T, W, k) values before and after each step; a state after a step is that before the next, but at ends."""
+        parts = [seen, self.scaled(self.observations), self.scaled(np.concatenate(self.rollout.ends))]
+        values = self.learner.value(torch.cat(parts)).numpy().astype(np.float64)
+        going, at_ends = np.split(values, [done.size + done.shape[1]])
+        going = going.reshape(len(done) + 1, *done.shape[1:], -1)
+        later = going[1:].copy()
+        later[done] = at_ends
+        return going[:-1], later
 
     def _returned(self) -> tuple[float, float]:
         """Mean and deviation of the returns so far, of which the critic's values are units."""
@@ -102,3 +124,7 @@ class OnPolicyRound(RoundBase):
             value=mean_of([one.value for one in self.iterations]),
             learning={name: mean_of(values) for name, values in facts.items() if name != "updates"},
         )
+
+
+def _rows(values: AnyArray, shape: tuple[int, ...]) -> Tensor:
+    return torch.from_numpy(values.reshape(shape).astype(np.float32))

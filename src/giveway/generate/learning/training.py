@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from giveway.generate.learning.warm_start import Demonstrator
 
 MAX_SEED = 2**31 - 1
+KNOWN_STEPS = 1e6
+"""Steps that the units of a policy count for which a training begins with: actors know no other units."""
 SATURATED = 0.95
 """Actions beyond this magnitude count as saturated."""
 
@@ -115,6 +117,30 @@ class Training:
         )
         mean, deviation = self.scaling()
         return Policy(info, self.learner.actor.theta.detach().numpy().copy(), mean, deviation)
+
+    def begin_as(self, policy: Policy) -> None:
+        """Begin with the actors of a policy and with its units of observations.
+
+        Raises:
+            UsageError: the policy has actors of another shape.
+        """
+        config, info = self.config, policy.info
+        policy.check(
+            cars=self.shape.cars, observation=self.shape.observation, action=self.shape.action, world=self.world
+        )
+        there, asked = (info.hidden, info.shared), (config.hidden, config.shared_actor)
+        if there != asked or not config.normalize_observations:
+            raise UsageError(
+                "the actors of the policy do not fit the settings of learning",
+                where="policy",
+                found=f"hidden, shared_actor = {there}, asked for {asked}",
+                hint="leave hidden and shared_actor out, and set normalize_observations=true",
+            )
+        with torch.no_grad():
+            self.learner.actor.theta.copy_(torch.from_numpy(policy.theta))
+            self.learner.actor.target.copy_(self.learner.actor.theta)
+        self.observed.count, self.observed.mean = KNOWN_STEPS, policy.mean.astype(np.float64)
+        self.observed.squares = KNOWN_STEPS * policy.deviation.astype(np.float64) ** 2
 
     def run_round(self, steps: int, on_tick: Callable[[Tick], None] | None = None) -> RoundReport:
         """Advance by at least ``steps`` environment steps, in whole steps of all worlds."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 
@@ -16,11 +18,15 @@ class SearchScores:
         violation: (N,) the ego failed, in a way that counts.
         danger: (N,) in [0, 1], how near the ego came to a failure that counts; 1 for a failure.
         triggers: (N,) how often cars came so near that they were perturbed.
+        cells: (N,) names of the kinds of tests, see :func:`giveway.generate.evaluation.results.archive_cell`.
+        quality: (N,) what a test is worth among those of its kind: its grade, then how natural it was driven.
     """
 
     violation: BoolArray
     danger: FloatArray
     triggers: IntArray
+    cells: tuple[str, ...] = ()
+    quality: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 class SeedSearch(Protocol):
