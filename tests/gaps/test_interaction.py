@@ -14,6 +14,7 @@ from giveway.core.seeds import stream
 from giveway.data import DATASETS
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.extractions.lane_routes import RouteBook
 from giveway.gaps.profile import CLEAN
 from giveway.synth.protocol import synthesize
 from giveway.testing.causality import true_and_forged
@@ -112,3 +113,20 @@ def test_real_roundabouts_are_found_where_they_are():
         x, y = (float(v) for v in found.notes[0].split("(")[1].split(")")[0].split(", "))
         assert np.hypot(x - center[0], y - center[1]) < 2.0
         assert found.times.is_decided.sum() > 50
+
+
+def test_center_lines_are_contested_where_drivers_meet(scenes, monkeypatch):
+    """Entries of center lines are moved by 10 m; what models see stays near to what was driven."""
+    find = RouteBook._find
+
+    def moved(book, yielding, priority):
+        found = find(book, yielding, priority)
+        return found and tuple(replace(one, in_m=one.in_m + 10.0, out_m=one.out_m + 10.0) for one in found)
+
+    monkeypatch.setattr(RouteBook, "_find", moved)
+    found = find_gaps(EXTRACTIONS.get("interaction_lanes"), scenes, CLEAN)
+    rows = found.times.open_row[found.times.is_decided]
+    off = np.abs(found.description.distance[rows, :2] - found.description.truth[rows, :2])
+    assert len(rows) > 100
+    assert (np.nanmedian(off, axis=0) < 1.5).all()
+    assert ((off > 5.0).mean(axis=0) < 0.15).all()

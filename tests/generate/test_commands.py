@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from giveway.generate.failures import stored_campaigns
 from giveway.generate.learning.policy import Policy, PolicyInfo, load_policy, policy_bytes
 from giveway.generate.policies import world_name
 from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.roads.opendrive import read_opendrive
 from giveway.sim.case_files import read_cases
 
 SMALL = ["--set", "hidden=[16,16]", "--set", "batch=32", "--set", "learning_starts=64", "--worlds", "8", "--force"]
@@ -260,9 +262,10 @@ def test_failures_can_be_shown_as_clips_of_a_study(capsys, store, tmp_path):
 def test_failures_are_exported_as_openscenario(capsys, store, tmp_path):
     xosc = pytest.importorskip("scenariogeneration.xosc")
     found = document(capsys, "generate", "export", store, "--format", "openscenario", "--out", tmp_path)
-    assert found["failures"] == len(found["files"])
+    *scenarios, road = map(Path, found["files"])
+    assert found["failures"] == len(scenarios) and len(read_opendrive(road).lanes) == 4
     read = xosc.ParseOpenScenario(found["files"][0])
-    assert read.entities.scenario_objects[0].name == "ego"
+    assert read.entities.scenario_objects[0].name == "ego" and read.roadnetwork.road_file == road.name
 
 
 @pytest.mark.parametrize(

@@ -307,7 +307,7 @@ def export(
 ) -> Done:
     """Write failures as cases for drive and study, or as OpenSCENARIO."""
     from giveway.generate.export.cases import write_failures
-    from giveway.generate.export.openscenario import write_openscenario
+    from giveway.generate.export.openscenario import write_scenarios
     from giveway.generate.failures import stored_campaigns, stored_failures
 
     found = [f for campaign in stored_campaigns(store) for f in stored_failures(store, campaign)]
@@ -320,7 +320,5 @@ def export(
         write_failures(out, failures)
         files = [out / "cases.json", out / "failures.json", out / "recordings"]
     else:
-        files = [out / f"{failure.id}.xosc" for failure in failures]
-        for path, failure in zip(files, failures, strict=True):
-            write_openscenario(path, failure)
+        files = write_scenarios(out, failures)
     return Done(result={"failures": len(failures), "files": files}, text=f"{len(failures)} failures in {out}")

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from giveway.data import DATASETS
 from giveway.generate.evaluation.results import TestResult as Result
 from giveway.generate.export.cases import Failure, case_of, rolled_out, tracks_hash, write_failures
 from giveway.generate.export.frames import frame_of, tracks_of
-from giveway.generate.export.openscenario import write_openscenario
+from giveway.generate.export.openscenario import write_openscenario, write_scenarios
+from giveway.roads.library import make_road
+from giveway.roads.opendrive import read_opendrive
 from giveway.sim.case_files import read_cases
 from giveway.testing.worlds import car
 from giveway.testing.worlds import tracks_of as moved
@@ -107,6 +110,17 @@ def test_openscenario_is_read_by_a_published_reader(tmp_path, failure):
     assert len(line.positions) == 51
     assert line.positions[-1].x == pytest.approx(24.5 + 30.0)
     assert len(groups[1].maneuvers[0].events[0].action[0].action.trajectory.shapes.positions) == 20
+
+
+def test_scenarios_name_the_road_that_lies_beside_them(tmp_path, failure):
+    """Two failures on one road share its file, which holds its lanes."""
+    straight, merge = (make_road(name).map() for name in ("straight", "merge"))
+    given = [replace(failure, id=f"f{n}", road=road) for n, road in enumerate((straight, straight, merge))]
+    files = write_scenarios(tmp_path, given)
+    assert [path.suffix for path in files] == [".xosc"] * 3 + [".xodr"] * 2 and all(path.is_file() for path in files)
+    logic = [ElementTree.parse(path).find("RoadNetwork/LogicFile").get("filepath") for path in files[:3]]
+    assert logic[0] == logic[1] == files[3].name and logic[2] == files[4].name
+    assert len(read_opendrive(tmp_path / logic[0]).lanes) == len(straight.lanes)
 
 
 def test_equal_failures_give_equal_files(tmp_path, failure):

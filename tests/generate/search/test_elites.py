@@ -87,7 +87,7 @@ def test_the_same_contact_has_the_same_kind_wherever_north_is():
 
 
 def test_a_campaign_repeats_goes_on_and_finds_more_kinds_than_random_draws():
-    """Roundabout with the lattice, on which the script causes nothing."""
+    """Roundabout with the lattice."""
     world = WorldSettings(road="roundabout", ego="lattice", actions="lateral")
 
     def driven(search, known=lambda number: None):

@@ -20,7 +20,7 @@ from giveway.core.errors import DataError
 from giveway.core.scene import Scene
 from giveway.gaps.encounters import Encounter, Traffic, encounters_of, traffic_of
 from giveway.gaps.extractions.lane_routes import RouteBook
-from giveway.gaps.extractions.lanes import LaneExtraction, LaneStreams
+from giveway.gaps.extractions.lanes import LaneExtraction, LaneStreams, PlacedRoutes
 from giveway.gaps.extractions.paths import path_gaps, path_samples
 from giveway.gaps.profile import Profile
 from giveway.gaps.protocol import Candidates, ExtractionInfo
@@ -83,6 +83,8 @@ class DeclaredExtraction(LaneExtraction):
         met: dict[tuple[str, str], list[Encounter]] = {}
         samples: list[OneSample] = []
         books: dict[str, RouteBook] = {}
+        placed: dict[str, PlacedRoutes] = {}
+        by_map: dict[str, list[Encounter]] = {}
         notes: dict[str, None] = {}
         count = 0
         for scene in scenes:
@@ -95,10 +97,14 @@ class DeclaredExtraction(LaneExtraction):
             elif scene.road is not None and any(lane.yields_to for lane in scene.road.lanes.values()):
                 book = books.setdefault(scene.location, RouteBook(scene.road))
                 lanes = LaneStreams(book=book, routes=book.routes(scene.tracks))
-                samples += path_samples(list(encounters_of(traffic_of(scene), lanes)), lanes, prefix=self.info.name)
+                encounters = list(encounters_of(traffic_of(scene), lanes))
+                placed.setdefault(scene.location, PlacedRoutes()).add(lanes, encounters)
+                by_map.setdefault(scene.location, []).extend(encounters)
                 notes[f"{scene.location}: no conflict declared, the rules of the map say who gives way"] = None
             else:
                 notes[f"{scene.location}: no conflict declared, and no map with rules; left out"] = None
+        for location, encounters in by_map.items():
+            samples += path_samples(encounters, placed[location], prefix=self.info.name)
         for (name, location), encounters in met.items():
             if not encounters:
                 raise DataError(
@@ -150,6 +156,7 @@ def _of(dataset: str, title: str) -> DeclaredExtraction:
             title=title,
             dataset=dataset,
             situation="declared conflicts, or crossing and merging where the map says who gives way",
+            revision=1,
         )
     )
 

@@ -1,6 +1,6 @@
 """Failures as ASAM OpenSCENARIO XML 1.2: every car an entity that follows its trajectory, the ego left to its planner.
 
-The road is referenced as a lanelet2 map beside the file, because ours are lanelet maps. The reader in tests is the one
+The road lies beside the scenarios as OpenDRIVE (:mod:`giveway.roads.opendrive_writer`). The reader in tests is the one
 of the package ``scenariogeneration``. CommonRoad was the other choice; its reader pins a protobuf release that our gRPC
 server cannot be installed with.
 
@@ -10,7 +10,9 @@ Reference:
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,11 +21,33 @@ import numpy as np
 from giveway.core.files import write_atomically
 from giveway.core.tracks import Tracks
 from giveway.generate.export.cases import EGO, Failure
+from giveway.roads.opendrive_writer import opendrive, write_opendrive
 
 REVISION = ("1", "2")
 AUTHOR = "giveway"
 FIXED_DATE = "2026-01-01T00:00:00"
 """Equal failures give equal files."""
+
+
+def write_scenarios(folder: Path, failures: Sequence[Failure]) -> list[Path]:
+    """Write one scenario per failure, and each road once beside them as OpenDRIVE, to which the scenarios refer.
+
+    Returns:
+        The scenarios, then the roads.
+    """
+    roads: dict[str, Path] = {}
+    files: list[Path] = []
+    for failure in failures:
+        map_file = ""
+        if failure.road is not None:
+            digest = hashlib.sha256(ElementTree.tostring(opendrive(failure.road))).hexdigest()[:8]
+            map_file = f"{Path(failure.site).stem}-{digest}.xodr"
+            if map_file not in roads:
+                roads[map_file] = folder / map_file
+                write_opendrive(roads[map_file], failure.road)
+        files.append(folder / f"{failure.id}.xosc")
+        write_openscenario(files[-1], failure, map_file=map_file)
+    return [*files, *roads.values()]
 
 
 def write_openscenario(path: Path, failure: Failure, *, map_file: str = "") -> None:
