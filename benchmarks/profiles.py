@@ -48,7 +48,8 @@ def sources(out: Path, interaction: Path | None, sites: list[str]) -> dict[str, 
         if not (folder / "synthetic.json").exists():
             synthesize(name, folder, seed=1, count=size["count"], minutes=size.get("minutes"))
         found[name] = (name, folder)
-    for site in sites if interaction else []:
+    for site in sites:
+        assert interaction is not None, "--site needs --interaction"
         folder = out / "recordings" / site
         (folder / "recorded_trackfiles").mkdir(parents=True, exist_ok=True)
         for part in (Path("maps"), Path("recorded_trackfiles") / site):
@@ -61,11 +62,11 @@ def sources(out: Path, interaction: Path | None, sites: list[str]) -> dict[str, 
 def counts(dataset: str, folder: Path, profile: str) -> dict[str, dict[str, Any]]:
     """Per prediction time what the extraction kept."""
     found: dict[str, dict[str, Any]] = {}
-    for part in extractions(dataset, folder, n_input=2, n_input_max=2, profile=profile):
-        report = part.report
+    for one in extractions(dataset, folder, n_input=2, n_input_max=2, profile=profile):
+        report = one.extracted.report
         if RELAXED.get(dataset) == report.choice:
-            (part,) = extractions(dataset, folder, times=[report.choice], n_input_max=2, relaxed=True, profile=profile)
-            report = part.report
+            (one,) = extractions(dataset, folder, times=[report.choice], n_input_max=2, relaxed=True, profile=profile)
+            report = one.extracted.report
         found[report.choice] = {
             "accepted": report.num_accepted,
             "rejected": report.num_rejected,
@@ -86,10 +87,11 @@ def auc(out: Path, dataset: str, folder: Path, profile: str, evaluations: int) -
     if evaluations:
         limit = {"commotions_evaluations": evaluations}
         runs.append({"t0": ["constant"], "models": [COGNITIVE], "splits": {"random": 2}, "switches": limit})
-    for grid in runs:
-        results = run_gaps({**common, **grid}, out, roots={dataset: folder}, engine=SerialExecutor())
-    frame = results.frame(metric=metric_in(PROFILES[profile], "auc"), profile=profile).filter(
-        pl.col("split") == "random"
+    found_in = [run_gaps({**common, **grid}, out, roots={dataset: folder}, engine=SerialExecutor()) for grid in runs]
+    frame = (
+        found_in[-1]
+        .frame(metric=metric_in(PROFILES[profile], "auc"), profile=profile)
+        .filter(pl.col("split") == "random")
     )
     means = frame.group_by("t0", "model").agg(pl.col("value").mean(), pl.col("value").is_not_null().sum().alias("num"))
     found: dict[str, dict[str, float]] = {}

@@ -8,6 +8,7 @@ to other files: run the loaders again.
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,10 @@ from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.profile import CLEAN, PAPER
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.splits import SPLITS
+from giveway.sim.drivers.people import Population
+from giveway.synth.lgap import trials
 from giveway.synth.protocol import synthesize
+from giveway.synth.round import recording
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text())
 FILES = {
@@ -26,6 +30,21 @@ FILES = {
     "lgap": {"seed": 5, "count": 80},
     "leeds": {"seed": 5, "count": 3},
 }
+THEN = {
+    "round": {recording: {"PEOPLE": replace(recording.PEOPLE, critical_gap_s=2.0)}},
+    "lgap": {
+        trials: {
+            "PEOPLE": Population(critical_gap_s=3.95, between=0.14, within=0.14, speed_bias=0.2, reference_mps=22.0),
+            "HABITS": replace(trials.HABITS, margin_s=0.35),
+            "BRISK_MPS2": 0.0,
+            "URGENCY_PER_S": 0.3,
+            "PROMPT": (1.0, 1.0),
+            "BACK_M": 0.8,
+        }
+    },
+    "leeds": {},
+}
+"""Parameters of people with which those files were made, by module."""
 SETS = [(name, choice) for name in FILES for choice in PUBLISHED[name]["sets"]]
 
 
@@ -46,7 +65,11 @@ def roots(tmp_path_factory):
     def of(name):
         if name not in made:
             root = tmp_path_factory.mktemp("published") / name
-            synthesize(name, root, **FILES[name])
+            with pytest.MonkeyPatch.context() as patch:
+                for module, values in THEN[name].items():
+                    for constant, value in values.items():
+                        patch.setattr(module, constant, value)
+                synthesize(name, root, **FILES[name])
             made[name] = root
         if digest(made[name]) != PUBLISHED[name]["files"]:
             pytest.skip("the synthetic recordings have changed since the published loaders were run on them")

@@ -44,9 +44,9 @@ def extract(
     from giveway.gaps.extraction_pages import write_extraction
     from giveway.gaps.extraction_report import report_line
     from giveway.gaps.files import write_samples
-    from giveway.gaps.run import sample_sets_at
+    from giveway.gaps.run import extractions
 
-    sets = sample_sets_at(
+    sets = extractions(
         dataset,
         folder,
         times=t0,

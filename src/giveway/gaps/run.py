@@ -11,7 +11,7 @@ from giveway.core.samples import GapSamples
 from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import SpecLike, not_for_workers, values_of
 from giveway.gaps.experiment import GAPS
-from giveway.gaps.extract import Extracted, SampleRules, find_gaps, require_samples, samples_at
+from giveway.gaps.extract import SampleRules, find_gaps, require_samples, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
 from giveway.gaps.prediction_time import CHOICES, Choice, choice_named
 from giveway.gaps.presets import PRESETS
@@ -148,7 +148,7 @@ def extract_gaps(
         EmptySelectionError: no gap is left, saying which rule removed how many.
         DatasetLayoutError: the folder holds another dataset.
     """
-    (part,) = extractions(
+    (one,) = extractions(
         dataset,
         root,
         times=[t0],
@@ -159,8 +159,8 @@ def extract_gaps(
         switches=switches,
         allow_occlusion=allow_occlusion,
     )
-    require_samples(part, at_least=1, per_class=0)
-    return part.samples
+    require_samples(one.extracted, at_least=1, per_class=0)
+    return one.extracted.samples
 
 
 def extractions(
@@ -174,35 +174,8 @@ def extractions(
     profile: str = "clean",
     switches: Mapping[str, Any] | None = None,
     allow_occlusion: bool = False,
-) -> list[Extracted]:
-    """Samples at several prediction times with the counts of what was left out; all three times by default."""
-    sets = sample_sets_at(
-        dataset,
-        root,
-        times=times,
-        n_input=n_input,
-        n_input_max=n_input_max,
-        relaxed=relaxed,
-        profile=profile,
-        switches=switches,
-        allow_occlusion=allow_occlusion,
-    )
-    return [one.extracted for one in sets]
-
-
-def sample_sets_at(
-    dataset: str,
-    root: Path | str,
-    *,
-    times: Sequence[str] = (),
-    n_input: int = 2,
-    n_input_max: int = 8,
-    relaxed: bool = False,
-    profile: str = "clean",
-    switches: Mapping[str, Any] | None = None,
-    allow_occlusion: bool = False,
 ) -> list[SampleSet]:
-    """The same with the candidates that the samples were cut from."""
+    """Samples at several prediction times, all three by default, what was left out, and the candidates they are of."""
     rules = rules_named(profile, switches)
     choices: tuple[Choice, ...] = tuple(choice_named(name) for name in times) or CHOICES
     extraction = EXTRACTIONS.get(dataset)

@@ -80,7 +80,69 @@ class Tally:
             self.sentences.append((kind, one_line(sentence)))
 
 
-class Exchange:
+class Desk:
+    """A session on the wire: what was counted, and whether it is over.
+
+    Args:
+        poll_s: how long a call is held back while nothing is asked, before the idle answer.
+        takeover_s: after this long without a word from its client, a session may be taken over by another one.
+        clock: seconds that never go back.
+        lock: shared with other conditions; a new one if not given.
+    """
+
+    def __init__(
+        self, *, poll_s: float, takeover_s: float, clock: Callable[[], float], lock: threading.RLock | None = None
+    ) -> None:
+        self.tally = Tally()
+        self._poll_s, self._takeover_s, self._clock = poll_s, takeover_s, clock
+        self._changed = threading.Condition(lock)
+        self._heard_at = 0.0
+        self._in_hand = self._over = self._said_goodbye = self._closed = False
+
+    def refuse_unreadable(self, sentence: str) -> str:
+        """Count a message that cannot be read; returns the sentence."""
+        with self._changed:
+            self.tally.add("unreadable", sentence)
+        return sentence
+
+    def refuse_version(self, sentence: str) -> str:
+        """Count a client that speaks no or another version of the protocol; returns the sentence."""
+        with self._changed:
+            self.tally.add("other_protocol", sentence)
+        return sentence
+
+    def count_stream(self, client: str, *, instead_of: str) -> None:
+        """Count a stream that was opened, and whose had to be ended for it."""
+        with self._changed:
+            self.tally.add("streams")
+            if instead_of:
+                self.tally.add("streams_ended", f"the stream of {instead_of} was ended for one of {client}")
+
+    def finish(self) -> None:
+        """Answer 233 from now on."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def wait_for_goodbye(self, timeout_s: float) -> bool:
+        """Wait until the client knows that the session is over: it has been told, or has answered it."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._said_goodbye or self._closed, timeout_s)
+
+    def restart(self) -> None:
+        """Begin another session."""
+        with self._changed:
+            self._over = self._said_goodbye = False
+            self.tally = Tally()
+
+    def close(self) -> None:
+        """Unwind whoever waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+class Exchange(Desk):
     """Hands out one car at a time and takes its prediction.
 
     Args:
@@ -101,27 +163,18 @@ class Exchange:
         takeover_s: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        lock = threading.RLock()
+        super().__init__(poll_s=poll_s, takeover_s=takeover_s, clock=clock, lock=lock)
         self.compat = compat
         self.deadline_s = deadline_s
-        self.tally = Tally()
-        self._poll_s = poll_s
-        self._takeover_s = takeover_s
-        self._clock = clock
-        lock = threading.RLock()
-        self._changed = threading.Condition(lock)
         self._settled = threading.Condition(lock)
         self._asked: deque[Request] = deque()
         self._current: Request | None = None
         self._answers: list[Answer] = []
         self._fetched_at = 0.0
-        self._in_hand = False
         self._refusals = 0
         self._last_gone = ""
         self._holder = ""
-        self._heard_at = 0.0
-        self._over = False
-        self._said_goodbye = False
-        self._closed = False
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """Wait for the predictions of these cars; called by the simulation.
@@ -232,25 +285,6 @@ class Exchange:
             self._take(Answer(states=states, probability=probability))
             return PushMyTrajectoryResponse(resp_code=OK, msg="taken")
 
-    def refuse_unreadable(self, sentence: str) -> str:
-        """Count a message that no car can be read from; returns the sentence."""
-        with self._changed:
-            self.tally.add("unreadable", sentence)
-        return sentence
-
-    def refuse_version(self, sentence: str) -> str:
-        """Count a client that speaks no or another version of the protocol; returns the sentence."""
-        with self._changed:
-            self.tally.add("other_protocol", sentence)
-        return sentence
-
-    def count_stream(self, client: str, *, instead_of: str) -> None:
-        """Count a stream that was opened, and whose had to be ended for it."""
-        with self._changed:
-            self.tally.add("streams")
-            if instead_of:
-                self.tally.add("streams_ended", f"the stream of {instead_of} was ended for one of {client}")
-
     @property
     def holder(self) -> str:
         """The client that holds the session; empty if nobody does."""
@@ -294,27 +328,14 @@ class Exchange:
                 limit_s = max(limit_s, HELD_TAKEOVER_S)
         return now - self._heard_at >= limit_s
 
-    def finish(self) -> None:
-        """Answer 233 from now on."""
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
-
-    def wait_for_goodbye(self, timeout_s: float) -> bool:
-        """Wait until the client has answered 233 with an empty push."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._said_goodbye or self._closed, timeout_s)
-
     def restart(self) -> None:
         """Begin another session: nobody holds it and it is not over."""
         with self._changed:
-            self._over = self._said_goodbye = False
+            super().restart()
             self._holder, self._last_gone = "", ""
-            self.tally = Tally()
 
     def close(self) -> None:
         """Unwind whoever waits."""
         with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+            super().close()
             self._settled.notify_all()

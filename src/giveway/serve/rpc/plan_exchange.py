@@ -7,13 +7,12 @@ keep state: if that stream breaks, the case fails, and the next one begins with 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from giveway.serve.rpc.exchange import ServerClosed, Tally
+from giveway.serve.rpc.exchange import Desk, ServerClosed
 from giveway.serve.rpc.messages import PlanResponse
 from giveway.serve.rpc.planner_wire import reply_of
 from giveway.serve.rpc.wire import BUSY, IDLE, OK, OVER
@@ -35,7 +34,7 @@ class Task:
     begins: Any = None
 
 
-class PlanExchange:
+class PlanExchange(Desk):
     """Hands out one situation at a time and takes its answer.
 
     Args:
@@ -57,15 +56,12 @@ class PlanExchange:
         takeover_s: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.deadline_s = deadline_s
-        self.tally = Tally()
-        self._warm_up_s, self._poll_s, self._takeover_s, self._clock = warm_up_s, poll_s, takeover_s, clock
-        self._changed = threading.Condition()
+        super().__init__(poll_s=poll_s, takeover_s=takeover_s, clock=clock)
+        self.deadline_s, self._warm_up_s = deadline_s, warm_up_s
         self._task: Task | None = None
         self._reply: Reply | None = None
         self._number = 0
-        self._handed_at = self._heard_at = self._limit_s = 0.0
-        self._in_hand = self._over = self._said_goodbye = self._closed = False
+        self._handed_at = self._limit_s = 0.0
         self._stream: object = None
         self._owner: object = None
         self._is_warm = False
@@ -191,46 +187,4 @@ class PlanExchange:
             self._stream, self._client = None, ""
             if self._waits() and self._in_hand and not self._over:
                 self._reply = self._give_up("ended", Fault.RAISED, "the client's stream ended during the episode")
-            self._changed.notify_all()
-
-    def refuse_unreadable(self, sentence: str) -> str:
-        """Count a message that cannot be read; returns the sentence."""
-        with self._changed:
-            self.tally.add("unreadable", sentence)
-        return sentence
-
-    def refuse_version(self, sentence: str) -> str:
-        """Count a client that speaks no or another version of the protocol; returns the sentence."""
-        with self._changed:
-            self.tally.add("other_protocol", sentence)
-        return sentence
-
-    def count_stream(self, client: str, *, instead_of: str) -> None:
-        """Count a stream that was opened, and whose had to be ended for it."""
-        with self._changed:
-            self.tally.add("streams")
-            if instead_of:
-                self.tally.add("streams_ended", f"the stream of {instead_of} was ended for one of {client}")
-
-    def finish(self) -> None:
-        """Answer 233 from now on."""
-        with self._changed:
-            self._over = True
-            self._changed.notify_all()
-
-    def wait_for_goodbye(self, timeout_s: float) -> bool:
-        """Wait until the client has been told that the session is over."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._said_goodbye or self._closed, timeout_s)
-
-    def restart(self) -> None:
-        """Begin another session."""
-        with self._changed:
-            self._over = self._said_goodbye = False
-            self.tally = Tally()
-
-    def close(self) -> None:
-        """Unwind whoever waits."""
-        with self._changed:
-            self._closed = True
             self._changed.notify_all()

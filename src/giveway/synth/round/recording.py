@@ -17,7 +17,7 @@ from giveway.synth.walkers import cross
 WARM_UP_S = 30.0
 MEAN_HEADWAY_S = 3.0
 """Mean time between arrivals, all arms together."""
-PEOPLE = Population(critical_gap_s=2.0, between=0.5, within=0.8, impatience_per_s=0.02)
+PEOPLE = Population(critical_gap_s=2.2, between=0.5, within=0.8, impatience_per_s=0.02)
 CLASSES = ("car", "van", "truck", "bus", "motorcycle")
 SHARES = (0.82, 0.08, 0.04, 0.01, 0.05)
 SIZES = {"car": (4.5, 1.85), "van": (5.6, 2.05), "truck": (8.2, 2.45), "bus": (10.8, 2.5), "motorcycle": (2.1, 0.8)}
