@@ -9,7 +9,9 @@ import giveway
 from giveway.generate.failures import stored_campaigns, stored_failures
 
 
-@pytest.mark.parametrize(("road", "planner"), [("straight", "idm"), ("straight", "default"), ("merge", "default")])
+@pytest.mark.parametrize(
+    ("road", "planner"), [("straight", "idm"), ("straight", "default"), ("merge", "default"), ("merge", "lattice-3")]
+)
 def test_every_failure_happens_again_tick_for_tick(tmp_path: Path, road: str, planner: str) -> None:
     found = giveway.find_failures(
         tmp_path / "found",

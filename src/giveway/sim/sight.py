@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.core.histories import FUTURE_STEPS
 from giveway.core.kernels import njit
 from giveway.planning.profiles import (
     CHECK_EVERY,
@@ -24,15 +25,27 @@ from giveway.sim.state import DriverCode
 
 REPLAY = int(DriverCode.REPLAY)
 
+ORIGIN_M = 1000.0
+"""What predictors see positions without, along x and y."""
+
 
 @njit(cache=True, nogil=True)
 def straight_on(state: FloatArray, out: FloatArray) -> None:
-    """Constant velocity at +0.2 s, +0.4 s, ..."""
+    """Constant velocity at +0.2 s, +0.4 s, ...
+
+    To the bit what :func:`predicted` makes of a predictor's constant velocity, which sees positions without the origin
+    and ends after 3 s: the gap that a planner aims at depends on the last bit, and failures must happen again.
+    """
     cos, sin = math.cos(state[4]), math.sin(state[4])
+    for axis in range(2):
+        start, speed, origin = state[axis] - ORIGIN_M, state[2 + axis], ORIGIN_M
+        end = (start + FUTURE_STEPS * DT_S * speed) + origin
+        last = end - ((start + (FUTURE_STEPS - 1) * DT_S * speed) + origin)
+        for h in range(CHECK_STEPS):
+            k = CHECK_EVERY * (h + 1)
+            beyond = max(k - FUTURE_STEPS, 0)
+            out[h, axis] = end + beyond * last if beyond > 0 else (start + k * DT_S * speed) + origin
     for h in range(CHECK_STEPS):
-        ahead = CHECK_EVERY * (h + 1) * DT_S
-        out[h, 0] = state[0] + ahead * state[2]
-        out[h, 1] = state[1] + ahead * state[3]
         out[h, 2] = cos
         out[h, 3] = sin
 

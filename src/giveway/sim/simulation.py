@@ -39,6 +39,7 @@ from giveway.sim.drivers.hosts import make_host
 from giveway.sim.foresight import foresee
 from giveway.sim.packing import pack
 from giveway.sim.prepare import PreparedCase
+from giveway.sim.sight import ORIGIN_M as ORIGIN
 from giveway.sim.situations import Names, situation_of
 from giveway.sim.slots import copied_traffic_worlds, copied_worlds, load_traffic, load_world
 from giveway.sim.state import (
@@ -53,7 +54,7 @@ from giveway.sim.state import (
 from giveway.sim.step import advance, begin
 from giveway.sim.traffic import react
 
-ORIGIN_M = np.array([1000.0, 1000.0])
+ORIGIN_M = np.full(2, ORIGIN)
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
 
 
