@@ -297,6 +297,7 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
     board = blocks[0]
     assert isinstance(board, Table)
     assert [(r[1].text, r[2].mark) for r in board.rows] == [("a", "best"), ("b", "tied"), ("c", "")]
+    assert [r[0].text for r in board.rows] == ["1 =", "1 =", "3"]
     answer = drive_answer(summary)
     assert [p["name"] for p in answer.chart.document()["points"]] == ["b", "a", "c"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from giveway.reports.content import Block, Paragraph, origin_blocks
-from giveway.reports.table import Entry, Table, entry, number, table_of
+from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
 
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
 
@@ -35,10 +35,11 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         "fallbacks",
         "latency [ms]",
     )
+    ranks = tied_ranks(_tie_groups(ranked, summary.get("differences") or {}))
     entries = [
-        _row(row, rank, "best" if rank == 1 else "tied" if row["name"] in tied else "")
-        for rank, row in enumerate(ranked, start=1)
-    ] + [_row(row, None, "") for row in others]
+        _row(row, ranks[row["name"]], "best" if row is ranked[0] else "tied" if row["name"] in tied else "")
+        for row in ranked
+    ] + [_row(row, entry(None, missing=""), "") for row in others]
     planner = summary.get("planner") or {}
     cases = rows[0].get("cases") if rows else 0
     caption = (
@@ -80,11 +81,11 @@ def _further(rows: list[Any], names: list[str]) -> Table:
     return table_of("Further measures", columns, lines, caption=caption)
 
 
-def _row(row: Mapping[str, Any], rank: int | None, mark: Any) -> tuple[Entry, ...]:
+def _row(row: Mapping[str, Any], rank: Entry, mark: Any) -> tuple[Entry, ...]:
     low, high = (row.get("intervals") or {}).get("score") or (None, None)
     means = row.get("means", {})
     return (
-        entry(rank, missing=""),
+        rank,
         entry(row["name"]),
         entry(row.get("score"), 3, mark=mark),
         Entry() if low is None else entry(low, text=f"{number(low, 2)} to {number(high, 2)}"),
@@ -121,6 +122,16 @@ def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
             if found and found["low"] is not None and found["low"] <= 0 <= found["high"]:
                 tied.add(row["name"])
     return tied
+
+
+def _tie_groups(ranked: Sequence[Mapping[str, Any]], differences: Mapping[str, Any]) -> list[list[str]]:
+    """Names from best to worst: the best and all tied with it, then the same among the rest."""
+    left, groups = list(ranked), list[list[str]]()
+    while left:
+        tied = _tied(left, differences)
+        groups.append([row["name"] for n, row in enumerate(left) if n == 0 or row["name"] in tied])
+        left = [row for row in left if row["name"] not in groups[-1]]
+    return groups
 
 
 def _differences(summary: Mapping[str, Any]) -> list[Block]:

@@ -28,7 +28,7 @@ from giveway.gaps.significance import (
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.charts import Line, curves
 from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
-from giveway.reports.table import Entry, Table, entry, number, table_of
+from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
 from giveway.stats.paired import TEST_TO_TRAIN
 
 TIMES = ("initial", "constant", "critical")
@@ -111,7 +111,7 @@ def _ranked(
     )
     tied = tied_on_random_splits(scores, best, info, results.judgment)
     tied_critical = tied_on_critical_split(scores, best_critical, info, results.judgment)
-    ranks = _ranks(tie_groups(scores, info, results.judgment))
+    ranks = tied_ranks(tie_groups(scores, info, results.judgment))
     for model in ordered:
         s = scores[model]
         ends = np.clip(interval(s.value, corrected=not is_published_test(results.profile)), *info.range)
@@ -135,15 +135,6 @@ def _ranked(
             entry(len(s.repetition)),
             entry(s.num_samples),
         )
-
-
-def _ranks(groups: Sequence[Sequence[str]]) -> dict[str, Entry]:
-    """The same rank for all that are tied, e.g. ``1 =``, then that of the next by counting."""
-    ranks: dict[str, Entry] = {}
-    for group in groups:
-        rank = len(ranks) + 1
-        ranks |= {model: entry(rank, text=f"{rank} =" if len(group) > 1 else str(rank)) for model in group}
-    return ranks
 
 
 def interval(values: FloatArray, *, corrected: bool) -> tuple[float, float]:

@@ -264,3 +264,12 @@ def table_of(
     )
     block = Block(columns=columns, rows=tuple(tuple(row) for row in rows))
     return Table(title=title, blocks=(block,), notes=(caption,) if caption else (), **more)
+
+
+def tied_ranks(groups: Sequence[Sequence[str]]) -> dict[str, Entry]:
+    """The same rank for all names of a group, e.g. ``1 =``, then that of the next group by counting."""
+    ranks: dict[str, Entry] = {}
+    for group in groups:
+        rank = len(ranks) + 1
+        ranks |= {name: entry(rank, text=f"{rank} =" if len(group) > 1 else str(rank)) for name in group}
+    return ranks
