@@ -99,6 +99,9 @@ def test_generated_traffic_says_how_often_and_how_hard():
     first, second = answer.chart.rows
     assert (first.marks[0].low, first.marks[0].high) == pytest.approx((0.131, 0.336), abs=5e-4)
     assert second.marks[0].high == pytest.approx(0.060, abs=5e-4)
+    assert (first.marks[0].tied, second.marks[0].tied) == (True, False)
+    campaigns[1].results[:] = [result(failed=True, counts=True), *none[1:]]  # 1 of 60 decides nothing
+    assert [row.marks[0].tied for row in generate_answer(campaigns).chart.rows] == [True, True]
 
 
 def test_campaigns_are_named_by_their_search_where_only_that_differs():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from giveway.stats.proportions import auc_interval, wilson
+from giveway.stats.proportions import auc_interval, share_difference, wilson
 
 
 @pytest.mark.parametrize(("auc", "m", "n", "low", "high"), [(1.0, 21, 19, 0.898, 1.0), (0.8194, 20, 18, 0.642, 0.915)])
@@ -41,3 +41,10 @@ def test_nothing_known():
         and math.isnan(auc_interval(0.5, 0, 3)[1])
         and math.isnan(auc_interval(math.nan, 3, 3)[0])
     )
+
+
+def test_difference_of_the_publication():
+    assert share_difference((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    low, high = share_difference((48, 80), (56, 70))
+    assert (low, high) == pytest.approx((-0.3339, -0.0524), abs=5e-5)
+    assert math.isnan(share_difference((0, 0), (1, 2))[0])

@@ -10,7 +10,7 @@ from giveway.generate.failures import StoredCampaign
 from giveway.generate.pages import labels_apart
 from giveway.reports.content import Answer, origin_badges
 from giveway.reports.live_charts import Forest, Mark, Row
-from giveway.stats.proportions import wilson
+from giveway.stats.proportions import share_difference, wilson
 
 QUESTION = "Which traffic makes a planner fail although it could have coped?"
 NAMED = 3
@@ -23,16 +23,18 @@ def generate_answer(campaigns: Sequence[StoredCampaign]) -> Answer:
     names, shared = labels_apart([campaign.label for campaign in campaigns])
     counts = [sum(r.counts for r in campaign.results) for campaign in campaigns]
     order = sorted(range(len(campaigns)), key=lambda k: -counts[k] / max(1, len(campaigns[k].results)))
+    best = (counts[order[0]], len(campaigns[order[0]].results)) if order else (0, 0)
     rows: list[Row] = []
     for k in order:
         results = campaigns[k].results
         low, high = wilson(counts[k], len(results))
+        tied = not share_difference(best, (counts[k], len(results)))[0] > 0
         rows.append(
             Row(
                 label=names[k],
                 note=f"{sum(r.failed for r in results)} failures, {counts[k]} count",
                 marks=(
-                    Mark(value=counts[k] / max(1, len(results)), low=low, high=high, tied=k == order[0],
+                    Mark(value=counts[k] / max(1, len(results)), low=low, high=high, tied=tied,
                          text=f"{counts[k]} / {len(results)}"),
                 ),
                 strong=k == order[0],
