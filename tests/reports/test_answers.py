@@ -6,9 +6,11 @@ import math
 from types import SimpleNamespace as Thing
 
 import numpy as np
+import polars as pl
 import pytest
 
 from giveway.drive.answer import drive_answer, telling_pair
+from giveway.gaps.answer import gap_answer
 from giveway.gaps.judgment import Judgment
 from giveway.gaps.metric_table import Scores
 from giveway.gaps.significance import tie_groups
@@ -16,7 +18,9 @@ from giveway.generate.answer import generate_answer
 from giveway.generate.pages import labels_apart
 from giveway.metrics import METRICS
 from giveway.reports.live_charts import Forest, Mark, Row, Scatter, Spot
+from giveway.reports.results import Results
 from giveway.study.answer import study_answer
+from support.stores import invented_store
 
 
 def summary(*rows, **differences):
@@ -142,3 +146,22 @@ def test_numbers_stand_beside_every_chart_and_nothing_unknown_becomes_one():
     chart = Forest(rows=[Row(label="m", marks=(Mark(value=0.5),))], label="AUC; dotted", alt="")
     assert chart.table() == (("", "split", "AUC", "95 % interval"), [("m", "", "0.500", "–")])
     assert chart.document()["rows"][0]["marks"][0]["low"] is None
+
+
+def test_damaged_cells_do_not_take_the_answer_away(tmp_path):
+    invented_store(tmp_path / "R", 600)
+    results = Results.open(tmp_path / "R")
+    frame = results.frame()
+    for path in (tmp_path / "R").rglob("cells/**/*.json"):
+        path.write_bytes(b"{}")
+    answer = gap_answer(results.store, frame, ["synthetic"])
+    assert answer.chart.rows and "0 cases" in answer.foot
+
+
+def test_without_random_splits_there_is_no_empty_chart(tmp_path):
+    invented_store(tmp_path / "R", 60)
+    results = Results.open(tmp_path / "R")
+    places = ["model", "dataset", "metric", "t0", "n_input"]
+    frame = results.frame().with_columns(pl.lit("critical").alias("split")).unique(places, maintain_order=True)
+    answer = gap_answer(results.store, frame, [])
+    assert answer.chart is None and answer.sentence.startswith("No model has an AUC here.")
