@@ -31,7 +31,8 @@ def gap_answer(store: Store, frame: pl.DataFrame, origins: Sequence[str]) -> Ans
     results = _board(frame)
     if results is None:
         return None
-    dataset, _, n_input = max(results.scores, key=lambda k: (results.scores[k].num_samples, -k[2]))
+    found = {k: bool(np.isfinite(s.value).any()) for k, s in results.scores.items()}
+    dataset, _, n_input = max(results.scores, key=lambda k: (found[k], results.scores[k].num_samples, -k[2]))
     scores = {m: s for (d, m, n), s in results.scores.items() if (d, n) == (dataset, n_input)}
     here = frame.filter(
         pl.col("dataset") == dataset, pl.col("n_input") == n_input, pl.col("t0") == results.selection.t0
