@@ -35,11 +35,14 @@ ALONG = 0.82
 JOIN_STEP, JOIN_AT, JOIN_TO = range(3)
 """Columns of ``joins``, see :func:`block_rows`."""
 
-FOLLOWS, NEITHER = -2, -1
-"""Instead of the step at which a mode joins: it is behind the own car, or it does nothing of that kind."""
+LEADS, FOLLOWS, NEITHER = -3, -2, -1
+"""Instead of the step at which a mode joins: it is on the own path ahead, or behind, or it does nothing of that kind."""
 
 FOLLOWED_STEP = 4
 """Step at which the deceleration imposed on a car behind is looked at: after 1 s."""
+
+IMPACT_STEPS = 10
+"""A collision with a car ahead is as bad as the own speed this many steps after it begins: braking through it helps."""
 
 MAY_IMPOSE, KEPT, REAR, NEAR = range(4)
 """Columns of ``found``, see :func:`interaction_cost`."""
@@ -126,7 +129,8 @@ def block_rows(
                 center = 0.5 * (blocked[kept, joined, 0] + blocked[kept, joined, 1])
                 meets = aligned and joined > 0 and center > s_own
                 follows = aligned and joined == 0 and center <= s_own
-                joins[kept, JOIN_STEP] = joined if meets else FOLLOWS if follows else NEITHER
+                leads = aligned and joined == 0 and center > s_own
+                joins[kept, JOIN_STEP] = joined if meets else FOLLOWS if follows else LEADS if leads else NEITHER
                 joins[kept, JOIN_AT] = center
                 joins[kept, JOIN_TO] = blocked[kept, joined, 1]
                 if meets or follows:
@@ -241,10 +245,15 @@ def interaction_cost(
         relies = False
         worst_gap = 0.0
         disturbed = 0.0
+        # Version 3: what is left of the margin is kept, and a car ahead may brake.
+        eaten = min(max(trial[0, 0, profile] - blocked[r, 0, 0], 0.0), p.margin_m) if negotiates else 0.0
+        brakes = negotiates and (joins[r, JOIN_STEP] >= 0.0 or joins[r, JOIN_STEP] == LEADS)
+        lead_speed, lasting = 0.0, 0.0
         for h in range(CHECK_STEPS):
             low = blocked[r, h, 0]
             if low == np.inf:
                 continue
+            low += eaten
             high = blocked[r, h, 1]
             k = CHECK_EVERY * (h + 1)
             s = trial[0, k, profile]
@@ -274,13 +283,23 @@ def interaction_cost(
                 sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
                 hit += trust * weight
                 near += trust * weight if t <= p.near_s else 0.0
+                if brakes:  # whoever hits a car ahead can still hit it more slowly
+                    v = trial[1, min(k + IMPACT_STEPS, PLAN_STEPS), profile]
                 severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
                 break
-            short = 1.0 - (low - s) / (p.min_gap_m + p.headway_s * v)
+            wanted = p.min_gap_m + p.headway_s * v
+            if brakes:
+                if h + 1 < CHECK_STEPS and blocked[r, h + 1, 0] < np.inf:
+                    lead_speed = max(blocked[r, h + 1, 0] + eaten - low, 0.0) / (CHECK_EVERY * DT_S)
+                closing = max(v * v - lead_speed * lead_speed, 0.0)
+                wanted += closing / (2.0 * p.closing_decel_mps2)
+            short = 1.0 - (low - s) / wanted
             if short > worst_gap:
                 worst_gap = short
+            if brakes:
+                lasting += max(short, 0.0) ** 2
         courtesy += weight * polite * disturbed
-        gap_cost += (0.1 if relies else 1.0) * weight * worst_gap * worst_gap
+        gap_cost += (0.1 if relies else 1.0) * weight * (worst_gap * worst_gap + p.lasting / CHECK_STEPS * lasting)
         if p.w_collision * severity + p.w_gap * gap_cost + p.w_courtesy * courtesy >= enough:
             return np.inf
     survive *= 1.0 - min(hit, 1.0)

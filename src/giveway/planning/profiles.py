@@ -118,6 +118,8 @@ class ProfileParameters(NamedTuple):
     comfort_decel_mps2: float = np.inf
     comfort_accel_mps2: float = np.inf
     stop_jerk_mps3: float = 0.0
+    closing_decel_mps2: float = np.inf
+    lasting: float = 0.0
 
 
 LATTICE_2 = ProfileParameters()
@@ -149,6 +151,8 @@ LATTICE_3 = ProfileParameters(
     comfort_decel_mps2=COMFORT_DECEL_MPS2,
     comfort_accel_mps2=COMFORT_ACCEL_MPS2,
     stop_jerk_mps3=STOP_JERK_MPS3,
+    closing_decel_mps2=4.0,
+    lasting=5.0,
 )
 """Version 3: gaps are negotiated, comfort is a bound, emergencies are exceptions."""
 
