@@ -38,7 +38,7 @@ def test_run_prints_the_terms_next_to_the_humans(capsys, finished):
     assert out.startswith("Not real traffic: the reference traffic is synthetic (computed by a traffic model).")
     assert "reference traffic (synthetic)" in out
     assert "recorded humans" not in out
-    assert "planner default version 2" in out
+    assert "planner lattice version 3" in out
 
 
 def test_run_again_drives_nothing_and_gives_the_same(capsys, finished):

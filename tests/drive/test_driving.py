@@ -18,7 +18,7 @@ from giveway.metrics.challenge_logs import challenge_inputs, terms_of
 from giveway.metrics.challenge_score import challenge_score
 from giveway.metrics.courtesy import courtesy_of
 from giveway.planning import make_planner
-from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
+from giveway.planning.builtin import ConstantSpeedPlanner, LatticePlanner
 from giveway.planning.protocol import Plan
 from giveway.predictors import make_predictor
 from giveway.predictors.protocol import PredictorInfo
@@ -113,7 +113,7 @@ def test_batch_size_and_threads_never_change_a_log(bundled):
 
 
 def test_a_planner_called_from_python_drives_like_the_built_in_one():
-    class Outside(DefaultPlanner):
+    class Outside(LatticePlanner):
         @property
         def info(self):
             return replace(super().info, driver="")
@@ -178,10 +178,10 @@ def test_enormous_predictions_in_process_are_replaced_and_never_hang_the_planner
     assert isinstance(drive, Drive)
     assert drive.log.num_fallbacks == 10
     (told,) = situations()[:1]
-    plain = DefaultPlanner().plan(replace(told, mode_states=told.mode_states[:0], mode_facts=told.mode_facts[:0]))
+    plain = LatticePlanner().plan(replace(told, mode_states=told.mode_states[:0], mode_facts=told.mode_facts[:0]))
     wild = told.mode_states.copy()
     wild[..., :2] = number
-    assert DefaultPlanner().plan(replace(told, mode_states=wild)).s_m == pytest.approx(plain.s_m)
+    assert LatticePlanner().plan(replace(told, mode_states=wild)).s_m == pytest.approx(plain.s_m)
 
 
 @pytest.mark.parametrize("car", ["ego", "other"])

@@ -86,7 +86,10 @@ def drives(*, whole: bool) -> Lines:
     for planner in PLANNERS if whole else PLANNERS[:2]:
         chosen = cases[:: (1 if planner == "default" else 4) if whole else 8]
         for predictor in PREDICTORS:
-            asked, drives_ego = make_predictor(predictor), make_planner(planner)
+            asked, drives_ego = (
+                make_predictor(predictor),
+                make_planner("default-2" if planner == "default" else planner),
+            )
             driven = drive_cases(chosen, source, predictor=asked, planner=drives_ego, traffic="paper")
             for case, result in zip(chosen, driven, strict=True):
                 name = f"{case.id} {predictor} {planner}"

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from giveway.planning import limits, make_planner, negotiation
+from giveway.drive.spec import DriveSpec
+from giveway.planning import default_planner, limits, make_planner, negotiation
 from giveway.planning.encounters import JOIN_AT, JOIN_STEP, JOIN_TO, KEPT, REAR, imposed_on, interaction_cost
 from giveway.planning.idm import comfortable_accel
 from giveway.planning.negotiation import NUM_NEGOTIATED, fresh_memory, may_impose, plan_profile
@@ -79,7 +80,15 @@ def test_what_may_be_imposed_grows_with_waiting_but_not_on_those_who_have_the_ri
 def test_other_cars_never_react_in_version_2():
     assert LATTICE_2.polite_decel_mps2 == 0.0
     assert make_planner("default").info == make_planner("lattice").info
-    assert (make_planner("lattice-3").info.version, make_planner("lattice").info.version) == ("3", "2")
+    assert make_planner("default-2").info == make_planner("lattice-2").info
+    assert (make_planner("lattice").info.version, make_planner("lattice-2").info.version) == ("3", "2")
+
+
+def test_where_no_planner_is_named_paper_traffic_has_version_2():
+    assert [default_planner(traffic).info.name for traffic in ("clean", "paper")] == ["lattice", "lattice-2"]
+    specs = [DriveSpec.model_validate({"predictors": ["echo"], "traffic": traffic}) for traffic in ("clean", "paper")]
+    assert [spec.planner for spec in specs] == ["lattice", "lattice-2"]
+    assert DriveSpec(predictors=("echo",), traffic="paper", planner="lattice").planner == "lattice"
 
 
 def planned(s, v, a, others, previous=None, memory=None, desired=8.0):

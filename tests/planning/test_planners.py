@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from giveway.core.errors import PredictionError, UnknownNameError, UsageError
 from giveway.planning import PLANNERS, make_planner
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.planning.encounters import interaction_cost
 from giveway.planning.idm import IdmParameters, idm_acceleration
 from giveway.planning.occupancy import blocked_interval, lead_on_path
@@ -36,7 +36,7 @@ def test_every_registered_planner_keeps_the_contract(name):
 
 
 def test_a_planner_that_goes_back_is_caught():
-    class Back(DefaultPlanner):
+    class Back(LatticePlanner):
         def plan(self, situation):
             return replace(super().plan(situation), s_m=np.linspace(situation.s_m, situation.s_m - 5.0, 50))
 
@@ -237,7 +237,7 @@ def test_the_default_planner_does_not_brake_on_a_free_road():
             mode_states=seen.mode_states[:0],
             mode_facts=seen.mode_facts[:0],
         )
-        assert DefaultPlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9
+        assert LatticePlanner().plan(free).speed_mps >= seen.speed_mps - 1e-9
 
 
 @given(offset=st.floats(-8, 8), turn=st.floats(-1.5, 1.5), length=st.floats(2, 12))

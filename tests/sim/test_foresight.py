@@ -6,7 +6,7 @@ import pytest
 from giveway.drive.bundled import bundled_set
 from giveway.drive.driving import Drive, drive_cases
 from giveway.planning import make_planner
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.predictors import make_predictor
 from giveway.sim.prepare import prepare
 from giveway.sim.simulation import Simulation
@@ -39,7 +39,7 @@ def test_what_the_oracle_says_comes_true_if_the_ego_keeps_to_its_plan(planner):
 def test_looking_ahead_changes_nothing():
     runs = []
     for with_future in (False, True):
-        simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=DefaultPlanner())
+        simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=LatticePlanner())
         while not simulation.done:
             simulation.requests(("future",) if with_future else ())
             simulation.step()

@@ -8,8 +8,11 @@ import pytest
 from giveway.core.case import Car, Case, Role
 from giveway.drive.driving import Drive, drive_cases
 from giveway.drive.scenes import GivenScenes
+from giveway.generate.campaign import Campaign, run_campaign
+from giveway.generate.drivers.cars import baseline
+from giveway.generate.worlds import WorldSettings
 from giveway.planning import make_planner
-from giveway.planning.builtin import Lattice3Planner
+from giveway.planning.builtin import LatticePlanner
 from giveway.predictors import make_predictor
 from giveway.testing.drive_scenes import HASH, DrivenCar, scene_of
 from support.merges import dense_merge, merge_case
@@ -34,7 +37,7 @@ def emergencies(log):
 @pytest.mark.parametrize(("speed", "ego"), [(6.0, 1.0), (6.0, 4.0)])
 def test_version_3_goes_where_version_2_freezes(speed, ego):
     scene, case = dense_merge(spacing_m=22.0, speed_mps=speed, ego_speed_mps=ego), merge_case()
-    frozen, goes = (log_of(name, scene, case) for name in ("lattice", "lattice-3"))
+    frozen, goes = (log_of(name, scene, case) for name in ("lattice-2", "lattice"))
     assert np.nanmax(frozen.ego_s) < 25.0
     assert (ego_speed(frozen) < 0.3).sum() > 30
     assert np.nanmax(goes.ego_s) > 60.0
@@ -44,27 +47,27 @@ def test_version_3_goes_where_version_2_freezes(speed, ego):
 
 
 def test_the_car_behind_is_not_made_to_brake_hard():
-    log = log_of("lattice-3", dense_merge(spacing_m=22.0, speed_mps=6.0, ego_speed_mps=1.0), merge_case())
+    log = log_of("lattice", dense_merge(spacing_m=22.0, speed_mps=6.0, ego_speed_mps=1.0), merge_case())
     others = [i for i in range(len(log.tracks.ids)) if i != log.ego]
     accel = np.diff(log.tracks.speed[others], axis=1) / 0.1
     assert np.nanmin(accel) > -3.0
 
 
 def test_nobody_is_cut_off_where_no_gap_is_long_enough():
-    log = log_of("lattice-3", dense_merge(spacing_m=13.0, speed_mps=6.0, ego_speed_mps=4.0), merge_case())
+    log = log_of("lattice", dense_merge(spacing_m=13.0, speed_mps=6.0, ego_speed_mps=4.0), merge_case())
     assert np.nanmax(log.ego_s) < 25.0
     assert not [event for event in log.events if event.kind == "handover"]
     assert not log.collisions
 
 
 def test_a_lattice_called_from_python_drives_like_the_built_in_one_and_forgets_between_episodes():
-    class Outside(Lattice3Planner):
+    class Outside(LatticePlanner):
         @property
         def info(self):
             return replace(super().info, driver="")
 
     scene, case = dense_merge(spacing_m=22.0, speed_mps=6.0, ego_speed_mps=4.0), merge_case()
-    fused, outside = (log_of(planner, scene, case) for planner in ("lattice-3", Outside()))
+    fused, outside = (log_of(planner, scene, case) for planner in ("lattice", Outside()))
     np.testing.assert_allclose(outside.tracks.xy, fused.tracks.xy, atol=1e-6)
 
 
@@ -93,10 +96,24 @@ def test_nothing_after_now_is_known():
     xy[others, then + 1 :] = xy[others, then, None] + 0.2 * (xy[others, then + 1 :] - xy[others, then, None])
     velocity[others, then + 1 :] *= 0.2
     later = replace(scene, tracks=replace(tracks, xy=xy, velocity=velocity))
-    one, two = (log_of("lattice-3", known, case, traffic="paper") for known in (scene, later))
+    one, two = (log_of("lattice", known, case, traffic="paper") for known in (scene, later))
     now = then - 10  # the case begins 1 s after the recording
     np.testing.assert_array_equal(one.tracks.xy[one.ego, : now + 2], two.tracks.xy[two.ego, : now + 2])
     assert not np.array_equal(one.tracks.xy[one.ego], two.tracks.xy[two.ego])
+
+
+@pytest.mark.parametrize("driver", ["cut_in", "maneuver"])
+def test_attackers_get_no_more_out_of_version_3_than_out_of_version_2(driver):
+    """When only the worst instant of a short gap counted, version 3 had 106 and 39 of 512 (version 2: 37, 4)."""
+    campaign = Campaign(search="random", perturb=False, budget=128, generation=64)
+    graded, any_contact = [], []
+    for name in ("lattice-2", "lattice"):
+        world = WorldSettings(road="merge", ego=name, actions="lateral")
+        results = [test.result for test in run_campaign(world, baseline(driver), campaign)]
+        graded.append(sum(r.failed and r.grade in ("A", "B", "C") for r in results))
+        any_contact.append(sum(r.failed for r in results))
+    assert graded[1] <= graded[0] + 1
+    assert any_contact[1] <= 10
 
 
 def sudden_stop():
@@ -117,7 +134,7 @@ def sudden_stop():
     return replace(scene, tracks=replace(tracks, xy=xy, velocity=velocity)), case
 
 
-@pytest.mark.parametrize("planner", ["lattice-3", "idm-3"])
+@pytest.mark.parametrize("planner", ["lattice", "idm-3"])
 def test_what_leaves_the_bounds_of_comfort_is_logged_as_an_emergency(planner):
     scene, case = sudden_stop()
     log = log_of(planner, scene, case, traffic="paper")
@@ -133,7 +150,7 @@ def test_what_leaves_the_bounds_of_comfort_is_logged_as_an_emergency(planner):
     assert accel[~named].max() <= 2.0 + 1e-6
 
 
-@pytest.mark.parametrize("planner", ["lattice-3", "idm-3"])
+@pytest.mark.parametrize("planner", ["lattice", "idm-3"])
 def test_a_quiet_drive_has_no_emergency(planner):
     scene, case = sudden_stop()
     (quiet,) = (log_of(planner, scene, replace(case, start_s=1.0, end_s=2.0), traffic="paper"),)

@@ -16,7 +16,8 @@ from giveway.core.errors import GivewayError
 from giveway.core.log import DriveLog, last_known
 from giveway.core.origins import Origin
 from giveway.drive.scenes import SceneSource, prepared_roads
-from giveway.planning.builtin import DefaultPlanner, IdmPlanner, Lattice3Planner
+from giveway.planning import default_planner
+from giveway.planning.builtin import IdmPlanner, LatticePlanner
 from giveway.planning.protocol import Planner
 from giveway.predictors.acceptance import accept
 from giveway.predictors.protocol import FittedPredictor
@@ -92,7 +93,7 @@ def drive_cases(
         cases: what to drive.
         source: their recordings.
         predictor: whom to ask; None for nobody.
-        planner: drives the ego; the default planner if None.
+        planner: drives the ego; the lattice if None (version 2 in traffic ``paper``).
         seed: root of all random streams.
         threads: for the compiled step.
         batch: cases stepped together.
@@ -106,7 +107,7 @@ def drive_cases(
         One result per case, in order. A case that cannot be prepared or whose predictor or planner fails is a
         :class:`FailedDrive`; the others go on.
     """
-    chosen = planner or DefaultPlanner()
+    chosen = planner or default_planner(traffic)
     roads: dict[tuple[str, str], PreparedMap | None] = {}
     for first in range(0, len(cases), batch):
         for result in _drive_batch(
@@ -199,7 +200,7 @@ def new_simulation(
         prepared,
         seed=seed,
         planner=planner,
-        profiles=planner.parameters if isinstance(planner, DefaultPlanner | Lattice3Planner) else None,
+        profiles=planner.parameters if isinstance(planner, LatticePlanner) else None,
         idm=planner.parameters if isinstance(planner, IdmPlanner) else None,
         threads=threads,
         deadline_s=deadline_s,

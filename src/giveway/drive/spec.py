@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
 from giveway.core.case import Case, Role
 from giveway.core.errors import UsageError
@@ -34,7 +34,8 @@ class DriveSpec(BaseModel):
     Attributes:
         predictors: registered names, ``NAME:FILE`` for trained ones, import paths, or objects with ``info`` and
             ``predict``.
-        planner: registered name, import path, or an object with ``info`` and ``plan``.
+        planner: registered name, import path, or an object with ``info`` and ``plan``; ``lattice``
+            if not given, ``lattice-2`` in traffic ``paper``.
         cases: case file or folder, or a :class:`giveway.sim.case_sets.CaseSet`; the bundled set if None.
         data: folder with the recordings of the cases.
         metric: variant of the challenge metric: ``challenge``, ``challenge_coded`` or ``challenge_printed``.
@@ -76,6 +77,14 @@ class DriveSpec(BaseModel):
     @field_serializer("predictors", when_used="json")
     def _plain_predictors(self, given: tuple[Any, ...]) -> list[str]:
         return [_text(one) for one in given]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _planner_of_traffic(cls, given: Any) -> Any:
+        """In traffic ``paper`` nothing moves: where no planner is named, version 2 drives."""
+        if isinstance(given, dict) and given.get("traffic") == "paper" and given.get("planner") is None:
+            return {**given, "planner": "lattice-2"}  # pyright: ignore[reportUnknownVariableType]
+        return given  # pyright: ignore[reportUnknownVariableType]
 
     @field_serializer("planner", when_used="json")
     def _plain_planner(self, given: Any) -> str:

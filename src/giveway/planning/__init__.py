@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 PLANNERS: Registry[Callable[[], Planner]] = Registry(
     "planner",
     {
-        "default": "giveway.planning.builtin:DefaultPlanner",
-        "lattice": "giveway.planning.builtin:DefaultPlanner",
-        "lattice-3": "giveway.planning.builtin:Lattice3Planner",
+        "default": "giveway.planning.builtin:LatticePlanner",
+        "default-2": "giveway.planning.builtin:Lattice2Planner",
+        "lattice": "giveway.planning.builtin:LatticePlanner",
+        "lattice-2": "giveway.planning.builtin:Lattice2Planner",
+        "lattice-3": "giveway.planning.builtin:LatticePlanner",
         "idm": "giveway.planning.builtin:IdmPlanner",
         "idm-3": "giveway.planning.builtin:Idm3Planner",
         "constant_speed": "giveway.planning.builtin:ConstantSpeedPlanner",
@@ -32,6 +34,11 @@ PLANNERS: Registry[Callable[[], Planner]] = Registry(
     group="giveway.planners",
 )
 """Makers of planners by name."""
+
+
+def default_planner(traffic: str = "clean") -> Planner:
+    """The planner where none is named: the lattice, in traffic ``paper`` its version 2, which drove it all along."""
+    return make_planner("lattice-2" if traffic == "paper" else "lattice")
 
 
 def make_planner(name: str) -> Planner:

@@ -21,8 +21,8 @@ SIDE_MARGIN_M = 0.2
 """Lateral distance below which it takes a car as being on its path."""
 
 
-class Lattice3Planner:
-    """Sampled speed profiles that negotiate gaps, within comfort; version 3, docs/drive/planner.md.
+class LatticePlanner:
+    """Sampled speed profiles that negotiate gaps, within comfort; docs/drive/planner.md.
 
     Args:
         parameters: limits and weights.
@@ -36,8 +36,8 @@ class Lattice3Planner:
     def info(self) -> PlannerInfo:
         """Fact sheet."""
         return PlannerInfo(
-            name="lattice-3",
-            title="speed lattice that negotiates",
+            name="lattice",
+            title="speed lattice",
             version="3",
             uses_predictions=True,
             parameters=self.parameters._asdict(),
@@ -53,26 +53,16 @@ class Lattice3Planner:
         return _cheapest_plan(situation, self.parameters, self._memory)
 
 
-class DefaultPlanner:
-    """Sampled jerk-limited speed profiles, checked against every predicted mode; docs/drive/planner.md."""
+class Lattice2Planner(LatticePlanner):
+    """Version 2: no gaps as candidates, nobody reacts, no bounds of comfort. Drives the reactive cars of a case."""
 
-    parameters = LATTICE_2
+    def __init__(self) -> None:
+        super().__init__(LATTICE_2)
 
     @property
     def info(self) -> PlannerInfo:
         """Fact sheet."""
-        return PlannerInfo(
-            name="default",
-            title="sampled speed profiles",
-            version="2",
-            uses_predictions=True,
-            parameters=self.parameters._asdict(),
-            driver="PLANNER",
-        )
-
-    def plan(self, situation: Situation) -> Plan:
-        """The cheapest profile."""
-        return _cheapest_plan(situation, self.parameters, fresh_memory())
+        return replace(super().info, name="lattice-2", title="speed lattice, version 2", version="2")
 
 
 def _cheapest_plan(situation: Situation, parameters: ProfileParameters, memory: FloatArray) -> Plan:

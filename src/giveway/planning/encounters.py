@@ -36,13 +36,16 @@ JOIN_STEP, JOIN_AT, JOIN_TO = range(3)
 """Columns of ``joins``, see :func:`block_rows`."""
 
 LEADS, FOLLOWS, NEITHER = -3, -2, -1
-"""Instead of the step at which a mode joins: it is on the own path ahead, or behind, or it does nothing of that kind."""
+"""Instead of the step at which a mode joins: it is on the own path ahead, or behind, or does nothing of that kind."""
 
 FOLLOWED_STEP = 4
 """Step at which the deceleration imposed on a car behind is looked at: after 1 s."""
 
 IMPACT_STEPS = 10
 """A collision with a car ahead is as bad as the own speed this many steps after it begins: braking through it helps."""
+
+SOON_STEP = 5
+"""A car that joins ahead up to this step, after 1.2 s, is minded like one that is there; later ones form gaps."""
 
 MAY_IMPOSE, KEPT, REAR, NEAR = range(4)
 """Columns of ``found``, see :func:`interaction_cost`."""
@@ -194,7 +197,9 @@ def interaction_cost(
     w max(0, -a_req - 0.5)^2. If it exceeds what is allowed, ``found[MAY_IMPOSE]`` and 1 m/s^2 more for the car whose
     gap was chosen before (``KEPT``), it is part of a collision, and the car is taken not to react. Also written into
     ``found`` then: the car before which the own one joins (``REAR``; -1 for none), and the probability of a collision
-    before ``near_s`` (``NEAR``).
+    before ``near_s`` (``NEAR``). A car ahead, or one that joins ahead, may brake: the wanted gap to it grows with the
+    speed of approach. If it is there soon, the gap counts as long as it is short, not only where it is shortest. Using
+    up a margin that is partly used up is no collision, so that braking always pays.
     """
     negotiates = joins.size > 0
     survive = 1.0
@@ -245,9 +250,9 @@ def interaction_cost(
         relies = False
         worst_gap = 0.0
         disturbed = 0.0
-        # Version 3: what is left of the margin is kept, and a car ahead may brake.
         eaten = min(max(trial[0, 0, profile] - blocked[r, 0, 0], 0.0), p.margin_m) if negotiates else 0.0
-        brakes = negotiates and (joins[r, JOIN_STEP] >= 0.0 or joins[r, JOIN_STEP] == LEADS)
+        may_brake = negotiates and (joins[r, JOIN_STEP] >= 0.0 or joins[r, JOIN_STEP] == LEADS)
+        is_close = may_brake and joins[r, JOIN_STEP] <= SOON_STEP
         lead_speed, lasting = 0.0, 0.0
         for h in range(CHECK_STEPS):
             low = blocked[r, h, 0]
@@ -283,12 +288,12 @@ def interaction_cost(
                 sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
                 hit += trust * weight
                 near += trust * weight if t <= p.near_s else 0.0
-                if brakes:  # whoever hits a car ahead can still hit it more slowly
+                if may_brake:  # whoever hits a car ahead can still hit it more slowly
                     v = trial[1, min(k + IMPACT_STEPS, PLAN_STEPS), profile]
                 severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
                 break
             wanted = p.min_gap_m + p.headway_s * v
-            if brakes:
+            if may_brake:
                 if h + 1 < CHECK_STEPS and blocked[r, h + 1, 0] < np.inf:
                     lead_speed = max(blocked[r, h + 1, 0] + eaten - low, 0.0) / (CHECK_EVERY * DT_S)
                 closing = max(v * v - lead_speed * lead_speed, 0.0)
@@ -296,10 +301,9 @@ def interaction_cost(
             short = 1.0 - (low - s) / wanted
             if short > worst_gap:
                 worst_gap = short
-            if brakes:
-                lasting += max(short, 0.0) ** 2
+            lasting += max(short, 0.0) ** 2 if is_close else 0.0
         courtesy += weight * polite * disturbed
-        gap_cost += (0.1 if relies else 1.0) * weight * (worst_gap * worst_gap + p.lasting / CHECK_STEPS * lasting)
+        gap_cost += (0.1 if relies else 1.0) * weight * (worst_gap * worst_gap + p.lasting_gap / CHECK_STEPS * lasting)
         if p.w_collision * severity + p.w_gap * gap_cost + p.w_courtesy * courtesy >= enough:
             return np.inf
     survive *= 1.0 - min(hit, 1.0)

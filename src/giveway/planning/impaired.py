@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from giveway.core.arrays import FloatArray
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.planning.profiles import CHECK_STEPS, ROW_CAR
 from giveway.planning.protocol import Answer, Episode, Planner, PlannerInfo, Situation
 
@@ -46,7 +46,7 @@ class Impaired(ABC):
     faults: Mapping[str, float]
 
     def __init__(self, planner: Planner | None = None) -> None:
-        self.planner: Any = planner or DefaultPlanner()
+        self.planner: Any = planner or LatticePlanner()
 
     @classmethod
     def load(cls, name: Path) -> Self:
@@ -59,7 +59,7 @@ class Impaired(ABC):
     def info(self) -> PlannerInfo:
         """Fact sheet: that of the wrapped planner with what is wrong about it."""
         inner: PlannerInfo = self.planner.info
-        plain = isinstance(self.planner, DefaultPlanner)
+        plain = type(self.planner) is LatticePlanner
         return PlannerInfo(
             name=self.name if plain else f"{self.name}:{inner.name}",
             title=f"{self.title} {inner.title}",

@@ -82,6 +82,10 @@ class ProfileParameters(NamedTuple):
         comfort_accel_mps2: hardest acceleration without an emergency.
         stop_jerk_mps3: jerk with which standstill is reached, a = -min(sqrt(2 j v), v / 0.2 s); 0 in version 2,
             a = -v / 0.35 s.
+        closing_decel_mps2: the wanted gap to a car ahead is longer by (v^2 - v_ahead^2) / 2 b if it is slower, for it
+            may brake; version 2 has no such term.
+        lasting_gap: share of the mean squared shortfall of that gap beside that of the worst instant, which is often
+            the present one, whatever is planned.
     """
 
     comfort_jerk_mps3: float = COMFORT_JERK_MPS3
@@ -119,7 +123,7 @@ class ProfileParameters(NamedTuple):
     comfort_accel_mps2: float = np.inf
     stop_jerk_mps3: float = 0.0
     closing_decel_mps2: float = np.inf
-    lasting: float = 0.0
+    lasting_gap: float = 0.0
 
 
 LATTICE_2 = ProfileParameters()
@@ -152,7 +156,7 @@ LATTICE_3 = ProfileParameters(
     comfort_accel_mps2=COMFORT_ACCEL_MPS2,
     stop_jerk_mps3=STOP_JERK_MPS3,
     closing_decel_mps2=4.0,
-    lasting=5.0,
+    lasting_gap=5.0,
 )
 """Version 3: gaps are negotiated, comfort is a bound, emergencies are exceptions."""
 

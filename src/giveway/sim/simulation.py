@@ -65,7 +65,7 @@ class Simulation:
         cases: prepared cases.
         seed: root of all random streams (only stochastic predictors draw from them).
         idm: parameters of car-following cars where traffic does not react, and of an ego that follows.
-        profiles: parameters of the lattice that drives the ego; version 3 if not given.
+        profiles: parameters of the lattice that drives the ego; version 2 if not given.
         planner: plans for every ego whose driver is EXTERNAL, each case with an instance of its own.
         deadline_s: for one answer of the planner; it then lives in a process of its own. None: in this one.
         warm_up_s: added to the deadline of its first answer.

@@ -111,14 +111,14 @@ def example_logs() -> list[DriveLog]:
     """Drives through a crossing: with predictions and a collision, yielding, without predictions, and a failed one."""
     from giveway.drive.driving import Drive, drive_cases
     from giveway.drive.scenes import GivenScenes
-    from giveway.planning.builtin import ConstantSpeedPlanner, DefaultPlanner
+    from giveway.planning.builtin import ConstantSpeedPlanner, LatticePlanner
     from giveway.predictors import make_predictor
     from giveway.testing.drive_scenes import crossing_case, crossing_scene
 
     source, predictor = GivenScenes({"crossing": crossing_scene()}), make_predictor("constant_velocity")
     driven = [
         found.log
-        for planner in (ConstantSpeedPlanner(), DefaultPlanner())
+        for planner in (ConstantSpeedPlanner(), LatticePlanner())
         for found in drive_cases([crossing_case(seconds=8.0)], source, predictor=predictor, planner=planner)
         if isinstance(found, Drive)
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from giveway.core.case import Case
 from giveway.drive.scenes import GivenScenes
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.serve.rpc.connection import Connection, Turn
 from giveway.serve.rpc.exchange import ServerClosed
 from giveway.serve.rpc.server import ServerOptions
@@ -80,7 +80,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     def start(
         cases: Sequence[Case] = (), *, server: dict[str, Any] | None = None, out: Path | None = None, **session: Any
     ) -> Served:
-        options = SessionOptions(planner=DefaultPlanner(), **session)
+        options = SessionOptions(planner=LatticePlanner(), **session)
         serving = SessionServer(
             cases or [short_case()], SOURCE, session=options, server=ServerOptions(port=0, **(server or {}))
         )

@@ -13,7 +13,7 @@ import pytest
 from giveway.core.log import DriveLog
 from giveway.core.predictions import Trajectories
 from giveway.drive.driving import Drive, drive_cases
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.predictors import make_predictor
 from giveway.serve.rpc.client import Connection, predict_for
 from giveway.sim.log_files import logs_below, read_log
@@ -185,5 +185,5 @@ def test_the_planner_is_named_in_the_log(serve: Serve, tmp_path: Path) -> None:
     predict_for(Connection(served.address), make_predictor("echo"))
     served.result()
     meta = logs_in(tmp_path / "out")["crossing"].meta
-    info = DefaultPlanner().info
+    info = LatticePlanner().info
     assert (meta["predictor"], meta["seed"], meta["planner_version"]) == ("my-net", 5, info.version)

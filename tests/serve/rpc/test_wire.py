@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from giveway.core.errors import ProtocolError
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import LatticePlanner
 from giveway.serve.rpc.client import inputs_of
 from giveway.serve.rpc.messages import FetchEnvResponse, PushMyTrajectoryRequest
 from giveway.serve.rpc.wire import idle_response, mode_of, prediction_of, request_of, track_ids
@@ -30,7 +30,7 @@ def test_numeric_identifiers_are_kept_and_others_are_numbered() -> None:
 
 
 def test_a_client_sees_the_numbers_of_a_run_in_process() -> None:
-    simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=DefaultPlanner())
+    simulation = Simulation([prepare(crossing_case(), crossing_scene())], planner=LatticePlanner())
     for _ in range(3):
         simulation.step()
     inputs = simulation.requests(("others",))
@@ -56,7 +56,7 @@ def test_a_young_car_has_its_oldest_state_repeated_and_absent_cars_are_not_sent(
     ego = DrivenCar(id="ego", points=((940.0, 1000.0), (1080.0, 1000.0)))
     follower = DrivenCar(id="follower", points=((920.0, 1000.0), (1080.0, 1000.0)), enters_s=3.0)
     simulation = Simulation(
-        [prepare(crossing_case(), scene_of([ego, late, follower], duration_s=9.0))], planner=DefaultPlanner()
+        [prepare(crossing_case(), scene_of([ego, late, follower], duration_s=9.0))], planner=LatticePlanner()
     )
     while not simulation.waiting()[0].size:
         simulation.step()

@@ -14,7 +14,7 @@ from giveway.core.case import TICK_S
 from giveway.core.seeds import seed_for
 from giveway.drive.learning.networks import Rectified, Trained, planner_of_network
 from giveway.drive.learning.settings import LearningSettings
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning.builtin import Lattice2Planner
 from giveway.planning.features import NUM_FEATURES
 from giveway.planning.learned import LearnedPlanner, output_for
 from giveway.sim.bicycle import ACCEL, SPEED
@@ -65,8 +65,8 @@ def _recorded(batch: EgoBatch) -> Callable[[Any], FloatArray]:
 
 
 def _planned(batch: EgoBatch) -> Callable[[Any], FloatArray]:
-    """Accelerations that the lattice chooses."""
-    planner, static = DefaultPlanner(), batch.static
+    """Accelerations that version 2 of the lattice chooses, which remembers nothing."""
+    planner, static = Lattice2Planner(), batch.static
 
     def accel_of(here: Any) -> FloatArray:
         accel = np.full(here.size, np.nan)

@@ -23,7 +23,7 @@ from giveway.drive.scenes import SceneSource
 from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
 from giveway.experiments import Progress, RunSummary, Store, collect
 from giveway.metrics.challenge import DEFAULT, ChallengeRules
-from giveway.planning.builtin import DefaultPlanner
+from giveway.planning import default_planner
 from giveway.planning.protocol import Planner
 from giveway.serve.rpc.exchange import Exchange, Tally
 from giveway.serve.rpc.plan_exchange import PlanExchange
@@ -160,7 +160,7 @@ class SessionServer:
         if self._plans is not None and options.predictor is not None:
             return options.predictor, RemotePlanner(self._plans, name=options.name, version=options.variant)
         predictor = RemotePredictor(self._predictions, self._cases, name=options.name)
-        return NamedPredictor(model=predictor, variant=options.variant), options.planner or DefaultPlanner()
+        return NamedPredictor(model=predictor, variant=options.variant), options.planner or default_planner()
 
     def _wire(self, out: Path, *, goodbye: bool) -> dict[str, Any]:
         """What happened on the wire, also written beside the results."""
