@@ -18,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 from giveway.core.origins import Origin, banner
+from giveway.generate.evaluation.methods import ARENA, ARENA_PLANNERS
 from giveway.generate.evaluation.results import archive_cell
 from giveway.generate.failures import StoredCampaign
 from giveway.reports.content import Picture
@@ -83,9 +84,10 @@ def attacker_of(campaign: StoredCampaign) -> str:
 
 
 def pooled(campaigns: Sequence[StoredCampaign]) -> list[StoredCampaign]:
-    """One campaign per road, planner and attacker, with the tests of all seeds."""
+    """One campaign per road, planner and attacker, with the tests of all seeds; in the order of the arena."""
     groups: dict[tuple[str, ...], list[StoredCampaign]] = {}
-    for one in campaigns:
+    order = {name: n for n, name in enumerate((*ARENA_PLANNERS, *ARENA))}
+    for one in sorted(campaigns, key=lambda c: [order.get(x, 99) for x in (c.params["planner"], attacker_of(c))]):
         key = (str(one.params["road"]), str(one.params["planner"]), attacker_of(one))
         groups.setdefault(key, []).append(one)
     return [
@@ -100,7 +102,7 @@ def pooled(campaigns: Sequence[StoredCampaign]) -> list[StoredCampaign]:
 
 
 def standings(campaigns: Sequence[StoredCampaign], against: str = "") -> list[Standing]:
-    """All attackers, in the order of the campaigns; differences to the attacker ``against``."""
+    """All attackers, in the order of the arena; differences to the attacker ``against``."""
     shares: dict[tuple[str, str, str], dict[int, tuple[int, int]]] = {}
     for one in campaigns:
         hits = sum(r.failed and r.grade in FOUND for r in one.results)
