@@ -145,9 +145,9 @@ def test_drives_of_two_planners_seeds_or_checkpoints_are_scored_apart(tmp_path: 
         document = drive(tmp_path / "R", **options)
     assert [row["cases"] for row in document["predictors"]] == [4] * 4
     assert sorted(row["name"] for row in document["predictors"]) == [
+        "fragile (planner idm, seed 0)",
         "fragile (planner lattice, seed 0)",
         "fragile (planner lattice, seed 1)",
-        "fragile (planner idm, seed 0)",
         "fragile (variant 5a17, planner lattice, seed 0)",
     ]
     assert len(document["differences"]) == 4, "only one predictor or one planner"

@@ -86,10 +86,7 @@ def drives(*, whole: bool) -> Lines:
     for planner in PLANNERS if whole else PLANNERS[:2]:
         chosen = cases[:: (1 if planner == "default" else 4) if whole else 8]
         for predictor in PREDICTORS:
-            asked, drives_ego = (
-                make_predictor(predictor),
-                make_planner("default-2" if planner == "default" else planner),
-            )
+            asked, drives_ego = make_predictor(predictor), make_planner(planner.replace("default", "lattice-2"))
             driven = drive_cases(chosen, source, predictor=asked, planner=drives_ego, traffic="paper")
             for case, result in zip(chosen, driven, strict=True):
                 name = f"{case.id} {predictor} {planner}"
@@ -98,7 +95,9 @@ def drives(*, whole: bool) -> Lines:
                 if (predictor, planner) == ("echo", "default"):
                     yield from _terms(f"{case.id} humans", humans(result.log))
     for predictor in PREDICTORS:
-        for result in drive_cases(cases[::8], source, predictor=make_predictor(predictor), traffic="clean"):
+        for result in drive_cases(
+            cases[::8], source, predictor=make_predictor(predictor), planner=make_planner("lattice-2"), traffic="clean"
+        ):
             assert isinstance(result, Drive), result
             yield from _drive(f"{result.log.case.id} {predictor} default clean", result.log)
 
@@ -131,7 +130,7 @@ def _terms(name: str, log: DriveLog) -> Lines:
 def campaigns(*, whole: bool) -> Lines:
     """Every test of generation campaigns: what was measured, and the motion of those that were kept."""
     with tempfile.TemporaryDirectory() as folder:
-        for ego in ("idm", "lattice"):
+        for ego in ("idm", "lattice-2"):
             for road in ROADS if whole else ("straight", "four_way"):
                 store = Path(folder) / f"{ego}-{road}"
                 giveway("generate", "run", "-o", store, "-e", ego, "-r", road, "-n", 30 if whole else 10)
@@ -183,7 +182,7 @@ def methods(*, whole: bool) -> Lines:
     """Measures of generation methods, one campaign per seed."""
     few = ("sandwich", "random_search", "cma_es", "no_attack")
     more = (*few, "policy", "random_actions", "scripted", "idm")
-    for ego in ("idm", "lattice") if whole else ("idm",):
+    for ego in ("idm", "lattice-2") if whole else ("idm",):
         with tempfile.TemporaryDirectory() as folder:
             chosen = [word for name in (more if whole else few) for word in ("--method", name)]
             for metric in METHOD_MEASURES:
