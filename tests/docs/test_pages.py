@@ -136,7 +136,7 @@ def unknown_words(words: list[str]) -> list[str]:
     command: Any = typer.main.get_command(app)
     context = command.make_context("giveway", [], resilient_parsing=True)
     rest = words[1:]
-    while rest and hasattr(command, "get_command"):
+    while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
         inner = command.get_command(context, rest[0])
         if inner is None:
             return [rest[0]]
