@@ -1,6 +1,6 @@
 """Formulas of the documentation as MathML, made while the pages are built: browsers draw it without a script or a font.
 
-`pymdownx.arithmatex` finds ``$...$`` and ``$$...$$`` (the spelling that code hosts render, too) and leaves TeX in marked
+`pymdownx.arithmatex` finds ``$...$`` and ``$$...$$`` (code hosts render that spelling, too) and leaves TeX in marked
 elements; this Markdown extension, listed behind it in ``zensical.toml``, replaces them.
 """
 
@@ -37,11 +37,11 @@ class _Rendering(Postprocessor):
 class MathML(Extension):
     """Renders formulas after everything else."""
 
-    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - name given by the library
+    def extendMarkdown(self, md: Markdown) -> None:
         """Register the last postprocessor."""
         md.postprocessors.register(_Rendering(md), "mathml", -10)
 
 
-def makeExtension(**settings: Any) -> MathML:  # noqa: N802 - name given by the library
+def makeExtension(**settings: Any) -> MathML:
     """The extension, as Markdown looks for it."""
     return MathML(**settings)
