@@ -68,10 +68,12 @@ def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -
     seconds: dict[str, float] = {}
     count = len(ORDER) + 1
     for number, chapter in enumerate(map(CHAPTERS.get, ORDER), start=1):
+        say(f"[{number}/{count}] {chapter.title} …")
         began = time.perf_counter()
         chapter.run(root, seed)
         seconds[chapter.name] = time.perf_counter() - began
         say(f"[{number}/{count}] {chapter.title}: {seconds[chapter.name]:.1f} s")
+    say(f"[{count}/{count}] Report …")
     began = time.perf_counter()
     made = report_of(root)
     seconds[REPORT] = time.perf_counter() - began

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from giveway.reports.charts import ticks
@@ -76,6 +76,11 @@ class Board:
     def has_cells(self) -> bool:
         """Whether rows lead to cases."""
         return any(row.cells for row in self.rows)
+
+    def with_samples_of(self, keys: Collection[str]) -> Board:
+        """The same board; only rows with a cell among these lead to cases."""
+        rows = (replace(r, cells={s: key for s, key in r.cells.items() if key in keys}) for r in self.rows)
+        return replace(self, rows=tuple(rows))
 
     def document(self) -> dict[str, Any]:
         """For ``board.js``; NaN becomes None."""

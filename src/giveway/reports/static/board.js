@@ -166,8 +166,8 @@
         this.place.replaceChildren(left, right);
         this.place.dataset.ready = row.name;
         strip.draw();
-      }, () => {
-        if (ticket === this.ticket) this.place.replaceChildren(make("p", { class: "note", role: "status" }, "The cases of this model are not part of this site; giveway report --samples N writes more of them."));
+      }, (error) => {
+        if (ticket === this.ticket) this.place.replaceChildren(make("p", { class: "warning", role: "alert" }, error.message));
       });
     }
 
