@@ -39,7 +39,7 @@ OWN = {
     "drive serve": "compat token_env tls_cert tls_key once name check wait proto role",
     "generate train": "traffic algorithm reward actions observation round_steps warm_steps prior max_rounds",
     "generate run": "search perturb campaigns",
-    "generate bench": "sanity method trainings train_seeds seeds against",
+    "generate bench": "sanity arena method trainings train_seeds seeds against prior",
     "generate table": "realism",
     "generate export": "counting",
     "study create": "num_clips anchors practice checks repeats per_rater seconds up recorded origin template video "

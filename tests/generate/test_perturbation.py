@@ -1,113 +1,154 @@
+"""Pushes add to actions, nothing else; what they changed is remembered and used."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from giveway.generate.perturbation.adaptive import (
-    DURATION,
-    MANEUVERS,
-    Filed,
-    Memory,
-    Perturbation,
-    joint_features,
-)
+from giveway.generate.campaign import Campaign, run_campaign
+from giveway.generate.drivers.cars import baseline
+from giveway.generate.driving import drive_scenes
+from giveway.generate.experiment import known_test, result_cell
+from giveway.generate.perturbation import LARGEST, STEPS, Memory, Moment, Perturbation, Push
+from giveway.generate.worlds import Worlds, WorldSettings
 
-AHEAD = np.array([[6.0, 0.0]])
-
-
-def remember(memory, places, joint, *, risky):
-    feature = joint_features(places, np.array([joint]))[0]
-    memory.file(Filed(feature=tuple(feature), risky=risky))
+SETTINGS = WorldSettings(road="straight", ego="idm", actions="lateral")
+MOMENT = Moment(begin=20, cars=(0, 2), places=((8.0, 3.5), (2.0, -3.5)))
 
 
-def test_all_joint_manoeuvres_are_considered_until_something_is_known():
-    chosen = {tuple(Memory().choose(np.zeros((2, 2)), np.random.default_rng(n))) for n in range(400)}
-    assert len(chosen) > 30
-    assert max(max(c) for c in chosen) == len(MANEUVERS) - 1
+def push(size: float, moment: Moment = MOMENT) -> Push:
+    return Push(twin=0, moment=moment, delta=((size, 0.0), (0.0, -size)))
 
 
-def test_the_choice_is_the_farthest_from_what_was_safe():
+@pytest.fixture(scope="module")
+def drives():
+    """The same eight scenes without the layer, and with pushes of some sizes."""
+    worlds = Worlds(SETTINGS, n_worlds=8)
+    scenes, _ = worlds.space.sample(8, seed=4)
+
+    def drive(layer):
+        driver = baseline("random_actions")
+        return drive_scenes(worlds, scenes, driver, seeds=list(range(8)), perturbation=layer)
+
+    found = {size: drive(Perturbation(3.5, [push(size)] * 8)) for size in (0.0, 0.3)}
+    found[None] = drive(None)
+    yield found
+    worlds.close()
+
+
+def motion(driven):
+    return [(one.record.actions.tobytes(), one.record.tracks.xy.tobytes(), str(one.record.outcome)) for one in driven]
+
+
+def test_a_push_of_no_size_leaves_every_byte_as_it_is(drives):
+    assert motion(drives[0.0]) == motion(drives[None])
+    assert motion(drives[0.3]) != motion(drives[None])
+
+
+def test_a_push_adds_a_bump_to_the_actions_of_its_cars_and_nothing_before_it(drives):
+    seen = 0
+    for plain, pushed in zip(drives[None], drives[0.3], strict=True):
+        first, second = plain.record.actions, pushed.record.actions
+        np.testing.assert_array_equal(first[:20], second[:20])
+        if min(len(first), len(second)) > 20 + STEPS:
+            # random actions do not depend on what they see: the difference is the push, where it was not clipped
+            change = second[20 : 20 + STEPS] - first[20 : 20 + STEPS]
+            bump = np.sin(np.pi * (np.arange(STEPS) + 0.5) / STEPS) ** 2
+            free = np.abs(first[20 : 20 + STEPS, 0, 0] + 0.3 * bump) < 1.0
+            np.testing.assert_allclose(change[free, 0, 0], (0.3 * bump)[free], atol=1e-12)
+            assert np.abs(change[:, 1]).max() == 0.0
+            seen += int(free.sum())
+    assert seen > 20
+
+
+def test_the_moment_is_the_failure_or_the_smallest_time_to_collision():
+    layer = Perturbation(3.5, [None, None, None])
+    driving = np.ones((3, 2), dtype=bool)
+    for step in range(40):
+        places = np.array([[[40.0 - step, 0.0], [90.0, 0.0]]] * 3)
+        ttc = np.array([5.0 - 0.1 * min(step, 30), math.inf, math.inf])
+        layer.apply(step, np.zeros((3, 2, 2)), places, driving, ttc)
+    near, failed, quiet = layer.moments(np.array([False, True, False]), [40, 40, 40])
+    assert near == Moment(begin=30 - STEPS, cars=(0,), places=((40.0 - 15.0, 0.0),))
+    assert failed == Moment(begin=39 - STEPS, cars=(0,), places=((40.0 - 24.0, 0.0),))
+    assert quiet is None
+    assert layer.triggers == [1, 1, 1]
+
+
+def test_pushes_have_at_most_the_largest_size():
     memory = Memory()
-    for m in (0, 1, 2, 3, 4):
-        remember(memory, AHEAD, [m], risky=False)
-    assert memory.choose(AHEAD, np.random.default_rng(0)).tolist() == [5]
+    for n in range(50):
+        delta = memory.choose(MOMENT, np.random.default_rng(n))
+        assert np.linalg.norm(delta, axis=1).max() <= LARGEST + 1e-12
+        memory.file(replace(push(0.0), delta=tuple(map(tuple, delta))), 0.1 if n % 7 == 0 else 0.0)
 
 
-def test_ties_go_to_what_is_nearest_to_something_risky():
+def searched(memory: Memory, *, remembers: bool, tries: int = 120) -> int:
+    """Successes where only one kind of push helps, at one kind of place."""
+    rng, found = np.random.default_rng(7), 0
+    goal = np.array([0.15, -0.2])
+    for _ in range(tries):
+        moment = Moment(begin=0, cars=(0,), places=((float(rng.uniform(4, 12)), 3.5),))
+        delta = memory.choose(moment, rng)[0]
+        helps = bool(np.linalg.norm(delta - goal) < 0.06)
+        found += helps
+        if remembers:
+            memory.file(Push(twin=0, moment=moment, delta=(tuple(delta.tolist()),)), 0.4 if helps else 0.0)
+    return found
+
+
+def test_a_memory_of_what_helped_finds_more_than_none():
+    with_memory, without = searched(Memory(), remembers=True), searched(Memory(), remembers=False)
+    assert without < 15, "a twenty-fifth of the disc helps"
+    assert with_memory > 3 * max(without, 1)
+
+
+def test_what_gained_nothing_is_avoided():
     memory = Memory()
-    remember(memory, AHEAD, [2], risky=False)
-    sides = {tuple(memory.choose(AHEAD, np.random.default_rng(n))) for n in range(50)}
-    assert len(sides) == 2
-    left_go = 5
-    remember(memory, AHEAD, [left_go], risky=True)
-    assert {tuple(memory.choose(AHEAD, np.random.default_rng(n))) for n in range(50)} == {(left_go,)}
+    for x in np.linspace(-0.3, 0.0, 7):
+        for y in np.linspace(-0.3, 0.3, 9):
+            one = Moment(begin=0, cars=(0,), places=((6.0, 0.0),))
+            memory.file(Push(twin=0, moment=one, delta=((float(x), float(y)),)), 0.0)
+    chosen = [memory.choose(one, np.random.default_rng(n))[0, 0] for n in range(20)]
+    assert min(chosen) > 0.0
 
 
-def test_what_was_safe_elsewhere_says_little_here():
-    memory = Memory()
-    behind = np.array([[-60.0, 7.0]])
-    for m in range(5):
-        remember(memory, behind, [m], risky=False)
-    remember(memory, AHEAD, [5], risky=False)
-    assert memory.choose(AHEAD, np.random.default_rng(0)).tolist() != [5]
+CAMPAIGN = Campaign(search="random", perturb=True, budget=120, generation=10, seed=2)
 
 
-def test_the_oldest_memories_are_forgotten():
-    memory = Memory(limit=3)
-    for m in range(5):
-        remember(memory, AHEAD, [m], risky=True)
-    assert len(memory.rows(1, risky=True)) == 3
-    assert memory.rows(2, risky=True).shape == (0, 8)
+@pytest.fixture(scope="module")
+def tests():
+    return list(run_campaign(SETTINGS, baseline("cut_in"), CAMPAIGN))
 
 
-def perturbation(worlds=1):
-    return Perturbation(memory=Memory(), near_m=7.0, rngs=[np.random.default_rng(n) for n in range(worlds)])
+def test_pushed_tests_are_their_twins_up_to_the_push(tests):
+    pushed = [test for test in tests if test.push is not None]
+    assert len(pushed) >= 10
+    for test in pushed:
+        twin = tests[test.push.twin]
+        assert twin.push is None
+        assert not twin.result.counts, "what has failed in a way that counts is not driven again"
+        assert test.result.genes == twin.result.genes
+        begin = test.push.moment.begin
+        np.testing.assert_array_equal(twin.record.actions[:begin], test.record.actions[:begin])
+        assert not np.array_equal(twin.record.tracks.xy, test.record.tracks.xy, equal_nan=True)
 
 
-def test_only_cars_near_the_ego_are_perturbed_and_for_one_second():
-    layer = perturbation()
-    wanted = np.full((1, 2, 2), 0.11)
-    places = np.array([[[5.0, 0.0], [30.0, 0.0]]])
-    driving = np.ones((1, 2), dtype=bool)
-    first = layer.apply(0, wanted, places, driving)
-    assert first[0, 1].tolist() == [0.11, 0.11]
-    assert first[0, 0].tolist() in MANEUVERS.tolist()
-    for step in range(1, DURATION):
-        np.testing.assert_array_equal(layer.apply(step, wanted, places, driving), first)
-    assert layer.triggers.tolist() == [1]
-    layer.apply(DURATION, wanted, places, driving)
-    assert layer.triggers.tolist() == [2]
-    assert [f.risky for f in layer.filed[0]] == [True]
+def test_a_campaign_with_pushes_goes_on_from_what_is_known(tests):
+    kept = {test.result.number: known_test(result_cell(test, tracks=False).info) for test in tests}
+    again = run_campaign(SETTINGS, baseline("cut_in"), CAMPAIGN, known=lambda n: kept[n] if n < 77 else None)
+    for before, now in zip(tests, again, strict=True):
+        assert str(now.result) == str(before.result)
+        assert (now.push, now.moment) == (before.push, before.moment)
 
 
-@pytest.mark.parametrize(("distance", "risky"), [(5.0, True), (20.0, False)])
-def test_a_manoeuvre_is_risky_if_its_car_is_still_near_afterwards(distance, risky):
-    layer = perturbation()
-    driving = np.ones((1, 1), dtype=bool)
-    layer.apply(0, np.zeros((1, 1, 2)), np.array([[[5.0, 0.0]]]), driving)
-    layer.finish(np.array([[[distance, 0.0]]]), driving)
-    assert [f.risky for f in layer.filed[0]] == [risky]
-
-
-def test_a_manoeuvre_that_ended_its_episode_is_judged_by_how_it_ended():
-    """Other worlds drive on after the crash; what crashed is not safe because nobody is near any more."""
-    layer = perturbation(2)
-    places = np.array([[[5.0, 0.0]], [[50.0, 0.0]]])
-    layer.apply(0, np.zeros((2, 1, 2)), places, np.array([[True], [True]]))
-    for step in range(1, 2 * DURATION):
-        layer.apply(step, np.zeros((2, 1, 2)), places, np.array([[False], [True]]))
-    layer.finish(places, np.array([[True], [True]]))
-    assert [[f.risky for f in filed] for filed in layer.filed] == [[True], []]
-
-
-def test_worlds_do_not_influence_each_other():
-    places = np.array([[[5.0, 0.0]], [[4.0, 1.0]]])
-    driving = np.ones((2, 1), dtype=bool)
-    both = perturbation(2).apply(0, np.zeros((2, 1, 2)), places, driving)
-    alone = Perturbation(memory=Memory(), near_m=7.0, rngs=[np.random.default_rng(1)])
-    np.testing.assert_array_equal(alone.apply(0, np.zeros((1, 1, 2)), places[1:], driving[1:])[0], both[1])
-
-
-def test_cars_that_are_out_are_left_alone():
-    layer = perturbation()
-    out = layer.apply(0, np.zeros((1, 1, 2)), np.array([[[5.0, 0.0]]]), np.zeros((1, 1), dtype=bool))
-    assert out.tolist() == [[[0.0, 0.0]]]
-    assert layer.triggers.tolist() == [0]
+def test_pushes_that_do_not_pay_cost_a_sixth_at_most(tests):
+    """Against constant speed most scripted tests count, so that what is left to push finds less."""
+    world = replace(SETTINGS, ego="constant_speed")
+    found = list(run_campaign(world, baseline("cut_in"), replace(CAMPAIGN, budget=240)))
+    pushed = [test for test in found if test.push is not None]
+    assert 10 <= len(pushed) <= 40
+    assert np.mean([t.result.counts for t in pushed]) < np.mean([t.result.counts for t in found if t.push is None])

@@ -57,11 +57,11 @@ def train(
     *,
     out: Annotated[Path, "Training folder; run again to go on."],
     road: str | None = None,
-    planner: str | None = None,
+    planner: Annotated[Sequence[str], "Planner to learn against; several drive a share of the worlds each."] = (),
     cars: int | None = None,
     traffic: Annotated[int | None, "Bystanders, 0 to 12."] = None,
     env_steps: int | None = None,
-    algorithm: Annotated[str | None, "maddpg, matd3 or mappo."] = None,
+    algorithm: Annotated[str | None, "maddpg, maddpg_discrete, matd3 or mappo."] = None,
     reward: Annotated[str | None, "graded, v1 (of release 0.1), or legacy (published)."] = None,
     actions: Annotated[str | None, "lateral (pedal, lateral speed) or steering."] = None,
     observation: Annotated[str | None, "relative, or artefact for the published one."] = None,
@@ -88,7 +88,7 @@ def train(
     values = merged(
         spec,
         given(
-            planner=planner,
+            planner=list(planner),
             road=road,
             cars=cars,
             traffic=traffic,
@@ -136,7 +136,8 @@ def train(
         text=[
             f"{made.missing} rounds are missing; start the same command again to go on" if made.missing else "",
             f"{out}: best of {len(made.rounds)} rounds at {best.steps} steps; {found}",
-            f"next: giveway generate run --policy {out} --planner {chosen.planner} --out failures",
+            f"next: giveway generate run --policy {out} --planner {' --planner '.join(chosen.planner.split('+'))} "
+            "--out failures",
         ],
     )
 
@@ -156,8 +157,9 @@ def run(
     *,
     out: Annotated[Path, "Result store; run again to resume."],
     planner: Annotated[
-        str | None, "Planner under test: a name of giveway list planners, or package.module:Class."
-    ] = None,
+        Sequence[str],
+        "Planner under test: a name of giveway list planners, or package.module:Class; repeatable, a campaign each.",
+    ] = (),
     road: str | None = None,
     budget: int | None = None,
     driver: Annotated[
@@ -165,7 +167,9 @@ def run(
     ] = None,
     policy: Path | None = None,
     search: Annotated[str | None, "Search: nsga2, cma_es, map_elites or random."] = None,
-    perturb: Annotated[bool | None, Opt("Perturb cars that are close to the ego.", ("--perturb/--no-perturb",))] = None,
+    perturb: Annotated[
+        bool | None, Opt("Drive dangerous tests again with a push to near cars.", ("--perturb/--no-perturb",))
+    ] = None,
     cars: Annotated[int | None, "Learned cars; must be those of the policy."] = None,
     deadline: float | None = None,
     ticks: Annotated[int | None, "Longest test in ticks of 0.1 s; that of the training without it."] = None,
@@ -173,7 +177,7 @@ def run(
     campaigns: Annotated[int | None, Opt("Number of campaigns, with consecutive seeds.", min=1, max=10_000)] = None,
     settings: Sequence[str] = (),
 ) -> Done:
-    """Search starts, drive and perturb the cars, keep failures as cases."""
+    """Search starts, drive the cars, keep failures as cases."""
     from giveway.experiments.specs import validated
     from giveway.generate.experiment import planned_campaigns
     from giveway.generate.run import run_campaigns
@@ -182,7 +186,7 @@ def run(
     values = merged(
         spec,
         given(
-            planner=planner,
+            planner=list(planner),
             road=road,
             budget=budget,
             driver=driver,

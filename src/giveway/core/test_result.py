@@ -35,7 +35,7 @@ class TestResult:
         infeasible_share: of the steps of the learning cars.
         off_road_share: of the steps of the learning cars.
         responsibility_per_100_s: unsafe seconds caused by learning cars.
-        triggers: joint manoeuvres of the perturbation.
+        triggers: seconds with a car near the ego, in campaigns with perturbation.
         unnaturalness: c of the graded reward, mean over the steps of learning cars; NaN in tests of earlier releases.
         contact_angle_rad: where on the ego's box the other car is at contact: 0 ahead, positive to the left; NaN
             without one, like the next two.

@@ -36,7 +36,8 @@ def finished_campaigns(spec: CampaignSpec, out: Path) -> list[StoredCampaign]:
 def measured(campaigns: Sequence[StoredCampaign], metric: str = HEADLINE) -> Measured:
     """One value per campaign, methods in the order of :data:`~giveway.generate.evaluation.methods.METHODS`."""
     found: dict[str, dict[str, list[float]]] = {}
-    for campaign in sorted(campaigns, key=lambda c: (list(METHODS).index(c.params["method"]), c.params["seed"])):
+    order = {name: n for n, name in enumerate(METHODS)}
+    for campaign in sorted(campaigns, key=lambda c: (order.get(c.params["method"], len(order)), c.params["seed"])):
         value = measure_campaign(campaign.results)[metric]
         found.setdefault(campaign.params["planner"], {}).setdefault(campaign.params["method"], []).append(value)
     return found

@@ -1,4 +1,4 @@
-"""Driving a batch of scenes to their ends, with the perturbation over the drivers' actions."""
+"""Driving a batch of scenes to their ends, with pushes added to the drivers' actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from giveway.core.arrays import FloatArray
 from giveway.generate.drivers.cars import CarDriver
 from giveway.generate.episodes import drive_episodes
-from giveway.generate.perturbation.adaptive import Filed, Perturbation
+from giveway.generate.objective.arrays import Fact
+from giveway.generate.perturbation import Moment, Perturbation
 from giveway.generate.protocol import EpisodeRecord, Outcome, Scenes
 from giveway.generate.worlds import Worlds
 from giveway.sim.bicycle import HEADING, X, Y
@@ -23,13 +24,13 @@ class Driven:
 
     Attributes:
         record: the episode.
-        triggers: joint manoeuvres.
-        filed: what became of them.
+        triggers: seconds with a car near the ego.
+        moment: when it could be pushed.
     """
 
     record: EpisodeRecord
-    triggers: int
-    filed: tuple[Filed, ...]
+    triggers: int = 0
+    moment: Moment | None = None
 
 
 def drive_scenes(
@@ -62,17 +63,19 @@ def drive_scenes(
         if perturbation is not None:
             running = worlds.judged.outcome == int(Outcome.RUNNING)
             driving = worlds.state.present[:, 1 : 1 + worlds.n_cars] & running[:, None]
-            wanted = perturbation.apply(step, wanted, places(worlds), driving)
+            ttc_s = worlds.judged.facts[:, Fact.MIN_TTC]
+            wanted = perturbation.apply(step, wanted, places(worlds), driving, ttc_s)
         step += 1
         return wanted
 
     records = drive_episodes(worlds, act, scenes=scenes)
     if perturbation is None:
-        return [Driven(record=record, triggers=0, filed=()) for record in records]
-    perturbation.finish(places(worlds), worlds.state.present[:, 1 : 1 + worlds.n_cars])
+        return [Driven(record=record) for record in records]
+    failed = np.array([record.outcome.is_failure for record in records])
+    moments = perturbation.moments(failed, [len(record.actions) for record in records])
     return [
-        Driven(record=record, triggers=int(perturbation.triggers[w]), filed=tuple(perturbation.filed[w]))
-        for w, record in enumerate(records)
+        Driven(record=record, triggers=triggers, moment=moment)
+        for record, triggers, moment in zip(records, perturbation.triggers, moments, strict=True)
     ]
 
 

@@ -21,7 +21,7 @@ from giveway.generate.evaluation.methods import FULL, Method, methods_called
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.frames import frame_of
 from giveway.generate.learning.policy import Policy, load_policy
-from giveway.generate.perturbation.adaptive import Filed
+from giveway.generate.perturbation import Moment, Push
 from giveway.generate.policies import check_world, policy_called, settings_for, shipped_file
 from giveway.generate.search import SEARCHES, generation_of
 from giveway.generate.spec import CampaignSpec
@@ -30,6 +30,8 @@ from giveway.generate.worlds import WorldSettings
 
 KIND = "campaign"
 VERSIONS = {"generate": 3}
+PERTURBATION = {"perturbation": 2}
+"""Version of the layer, in keys of campaigns that have it; the first one replaced actions."""
 TOGETHER = 50
 """Tests driven together where no test depends on another."""
 MEASURED = (
@@ -198,7 +200,7 @@ def _world(spec: CampaignSpec, method: Method, planner: str, policies: Sequence[
     else:
         cars = 3 if spec.cars is None else spec.cars
         world = WorldSettings(road=spec.road, ego=planner, cars=cars, actions="lateral")
-    return replace(world, deadline_s=spec.deadline_s, steps=spec.ticks or world.steps)
+    return replace(world, deadline_s=spec.deadline_s, steps=spec.ticks or world.steps, prior=spec.prior)
 
 
 def _planned(
@@ -225,7 +227,7 @@ def _planned(
             **({"generation": generation_of(method.search)} if learns else {}),
         },
         data=files_digest(world),
-        versions={**VERSIONS, "planner_version": version},
+        versions={**VERSIONS, **(PERTURBATION if method.perturb else {}), "planner_version": version},
     )
 
 
@@ -243,14 +245,32 @@ def result_cell(test: Test, *, tracks: bool) -> CellResult:
             Measurement(metric=name, value=float(getattr(result, name)), num_samples=1) for name in MEASURED
         ),
         samples=frame_of(test.record.tracks) if tracks and test.record is not None else None,
-        info={"result": asdict(result), "filed": [[list(entry.feature), entry.risky] for entry in test.filed]},
+        info={
+            "result": asdict(result),
+            **({} if test.moment is None else {"moment": asdict(test.moment)}),
+            **({} if test.push is None else {"push": asdict(test.push)}),
+        },
     )
 
 
 def known_test(info: Mapping[str, Any]) -> Test:
     """The test that a result describes, without its episode."""
-    filed = tuple(Filed(feature=tuple(feature), risky=bool(risky)) for feature, risky in info["filed"])
-    return Test(result=result_from(info["result"]), filed=filed)
+    push = info.get("push")
+    if push is not None:
+        push = Push(twin=push["twin"], moment=_moment(push["moment"]), delta=_pairs(push["delta"]))
+    return Test(
+        result=result_from(info["result"]),
+        moment=_moment(info["moment"]) if "moment" in info else None,
+        push=push,
+    )
+
+
+def _moment(values: Mapping[str, Any]) -> Moment:
+    return Moment(begin=int(values["begin"]), cars=tuple(values["cars"]), places=_pairs(values["places"]))
+
+
+def _pairs(values: Sequence[Sequence[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(a), float(b)) for a, b in values)
 
 
 CAMPAIGN = CampaignExperiment()

@@ -18,7 +18,7 @@ from giveway.generate.world_files import stored_road
 
 CASES = "cases"
 """Folder of the exported failures inside a store."""
-UNSAID = ("test", "generation")
+UNSAID = ("test", "generation", "perturbation")
 """In which cells differ without a difference between campaigns that is worth a word."""
 
 

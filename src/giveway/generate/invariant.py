@@ -48,6 +48,8 @@ class ParkedDriver:
 
     def act(self, worlds: Worlds, observations: Any, step: int) -> FloatArray:
         """Full brake, straight on."""
+        if worlds.n_actions:
+            return np.zeros((worlds.n_worlds, worlds.n_cars))  # keep the lane and brake
         out = np.zeros((worlds.n_worlds, worlds.n_cars, 2))
         out[..., 0] = -1.0
         return out

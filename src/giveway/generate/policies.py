@@ -7,9 +7,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from giveway.core.errors import UsageError
-from giveway.generate.learning.policy import Policy, load_policy
+from giveway.generate.learning.policy import CHOICES, Policy, load_policy
 from giveway.generate.learning.rounds import POLICY_FILE
-from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.generate.several import worlds_of
+from giveway.generate.worlds import WorldSettings
 
 TRAINED_AGAINST = {"idm": "policy-idm.safetensors"}
 """Shipped policies trained against other planners than the default; docs/generate/train.md has the commands."""
@@ -61,13 +62,13 @@ def check_world(settings: WorldSettings, policy: Policy | None = None) -> None:
         UsageError: naming what is wrong.
         MapError: a map that cannot be read or has no way through.
     """
-    worlds = Worlds(settings)
+    worlds = worlds_of(settings, settings.ego.count("+") + 1)
     try:
         if policy is not None:
             policy.check(
                 cars=worlds.n_cars,
                 observation=worlds.observation_size,
-                action=worlds.action_size,
+                action=len(CHOICES) if worlds.n_actions else worlds.action_size,
                 world=world_name(settings),
             )
     finally:

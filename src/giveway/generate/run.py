@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from giveway.reports.results import Results
 def find_failures(
     out: Path | str,
     *,
-    planner: str = "lattice",
+    planner: str | Sequence[str] = "lattice",
     road: str = "straight",
     budget: int = 400,
     driver: str = "policy",
@@ -37,7 +38,8 @@ def find_failures(
 
     Args:
         out: result store; created if new.
-        planner: planner under test: ``lattice``, ``idm``, ``constant_speed`` or ``package.module:Class``.
+        planner: planner under test: ``lattice``, ``idm``, ``constant_speed`` or ``package.module:Class``; several get a
+            campaign each.
         road: ``straight``, ``merge``, ``roundabout``, ``four_way`` or the path of a lanelet2 map.
         budget: tests of a campaign.
         driver: who drives the other cars: ``policy`` (learned), ``no_attack``, ``idm``, ``random_actions``,
@@ -55,7 +57,8 @@ def find_failures(
         UnknownNameError: a road, search or driver that is not registered.
         EmptySelectionError: not a single test was driven.
     """
-    if not isinstance(planner, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not check types
+    names = [planner] if isinstance(planner, str) else planner
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not check types
         raise UsageError(
             "generated traffic drives a planner by name",
             where="planner",

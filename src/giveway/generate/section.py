@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from giveway.core.origins import Origin, banner
 from giveway.core.scene import Scene
 from giveway.experiments import Store
 from giveway.generate.answer import generate_answer
+from giveway.generate.arena import arena_figure, arena_picture, arena_table, pooled, standings
 from giveway.generate.evaluation.results import result_from
 from giveway.generate.export.cases import Failure, case_of, flags_of, scene_of
 from giveway.generate.export.frames import tracks_of
@@ -50,16 +52,22 @@ GALLERY = 12
 
 
 class CampaignSection(Section):
-    """Tables ``measures`` and ``failures`` of campaigns."""
+    """Tables ``measures``, ``failures`` and ``arena`` of campaigns, and the figure ``arena``."""
 
     kind = "campaign"
     title = "Generated traffic"
-    tables = ("measures", "failures")
+    tables = ("measures", "failures", "arena")
+    figures = ("arena",)
 
     def table(self, results: Results, name: str, **choices: Any) -> Table:
-        """See :func:`measures_of` and :func:`failures_table`."""
-        chosen = checked_name("table", name, self.tables)
-        return with_choices(measures_of if chosen == "measures" else failures_table, choices, results)
+        """See :func:`measures_of`, :func:`failures_table` and :func:`arena_of`."""
+        makers = {"measures": measures_of, "failures": failures_table, "arena": arena_of}
+        return with_choices(makers[checked_name("table", name, self.tables)], choices, results)
+
+    def figure(self, results: Results, name: str, **choices: Any) -> Figure:
+        """Attackers by planners, a panel per road."""
+        checked_name("figure", name, self.figures)
+        return with_choices(lambda r: arena_figure(standings(stored_campaigns(r.place))), choices, results)
 
     def log(self, results: Results, **which: Any) -> Scene:
         """One generated test as a scene, e.g. ``test=12``, ``outcome="collision", first=True``; all tests count."""
@@ -96,6 +104,15 @@ class CampaignSection(Section):
         except EmptySelectionError:
             return Overview(blocks=(Paragraph(text="No test is finished yet."),), cells="Tests", samples=False)
         recorded = results.options.get("recorded") or results.options.get("data")
+        if all("method" in campaign.params for campaign in campaigns):
+            rows = standings(campaigns, "policy")
+            against = "policy" if any(math.isfinite(row.gain) for row in rows) else ""
+            return Overview(
+                blocks=(arena_picture(rows), arena_table(rows, against)),
+                answer=generate_answer(pooled(campaigns)),
+                cells="Tests",
+                samples=False,
+            )
         reference = recorded_reference(None if recorded is None else Path(recorded))
         document = pages_document(summarize(results.place, reference), reference)
         failed = [
@@ -156,6 +173,12 @@ def measures_of(results: Results, *, realism: bool = False, recorded: Path | str
     """
     reference = recorded_reference(None if recorded is None else Path(recorded)) if realism or recorded else None
     return measures_table(summarize(results.place, reference))
+
+
+def arena_of(results: Results, *, against: str = "policy") -> Table:
+    """Attackers by road and planner at equal budget, compared with one of them seed by seed."""
+    rows = standings(stored_campaigns(results.place), against)
+    return arena_table(rows, against if any(math.isfinite(row.gain) for row in rows) else "")
 
 
 def measures_table(summaries: Sequence[CampaignSummary]) -> Table:

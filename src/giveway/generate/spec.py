@@ -19,6 +19,12 @@ def planner_name(name: Any) -> Any:
     return ALIASES.get(name, name) if isinstance(name, str) else name
 
 
+def _joint(value: Any) -> Any:
+    """Planners of a training as one name."""
+    names = value.split("+") if isinstance(value, str) else value
+    return "+".join(dict.fromkeys(map(planner_name, names))) if isinstance(names, list | tuple) else names
+
+
 def _several(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
@@ -48,14 +54,15 @@ class CampaignSpec(BaseModel):
         search: ``nsga2``, ``cma_es``, ``map_elites`` or ``random``.
         policy: policy file or training folder; the shipped one if None.
         policies: further policies of methods: name of the training, or ``name@planner``, to files or training folders;
-            the n-th seed takes the n-th of them in turn.
-        perturb: perturb cars that are close to the ego.
+            the n-th seed takes the n-th of them in turn. Method ``policy:NAME`` drives the policy ``NAME``.
+        perturb: drive dangerous tests again with a push to the cars near the ego.
         cars: learning cars; must be those of the policy.
         deadline_s: longest time for one plan of the planner [s].
         ticks: longest test, 0.1 s each; that of the training if None.
         seed: root of all random streams.
         campaigns: number of campaigns with consecutive seeds.
         tracks: keep the motion of every test, so that it can be shown, exported and compared with recordings.
+        prior: file that says how people drive, for the unnaturalness of the cars; bounds of comfort without one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,25 +75,27 @@ class CampaignSpec(BaseModel):
     search: str = "nsga2"
     policy: Path | None = None
     policies: Mapping[str, tuple[Path, ...]] = Field(default_factory=dict)
-    perturb: bool = True
+    perturb: bool = False
     cars: int | None = None
     deadline_s: float = 1.0
     ticks: int | None = Field(default=None, ge=10, le=2000)
     seed: int = 0
     campaigns: int = Field(default=1, ge=1, le=10_000)
     tracks: bool = True
+    prior: Path | None = None
 
 
 class TrainingSpec(BaseModel):
     """What to learn.
 
     Attributes:
-        planner: planner that the cars learn against.
+        planner: planner that the cars learn against; several, as a list or joined by ``+``, drive a share of the worlds
+            each.
         road: name, or a lanelet2 map.
         cars: learning cars, 1 to 4.
         traffic: bystanders, 0 to 12.
         env_steps: environment steps.
-        algorithm: ``maddpg``, ``matd3`` or ``mappo``.
+        algorithm: ``maddpg``, ``maddpg_discrete`` (six maneuvers), ``matd3`` or ``mappo``.
         reward: ``graded``, ``v1`` for that of release 0.1, or ``legacy`` for the published one.
         actions: ``lateral`` (pedal, lateral speed) or ``steering``.
         observation: ``relative``, or ``artefact`` for the published one.
@@ -105,7 +114,7 @@ class TrainingSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    planner: Annotated[str, BeforeValidator(planner_name)] = "lattice"
+    planner: Annotated[str, BeforeValidator(_joint)] = "lattice"
     road: str = "straight"
     cars: int = 3
     traffic: int = 0

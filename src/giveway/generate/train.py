@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -21,6 +21,7 @@ from giveway.generate.learning.curves import curves_figure
 from giveway.generate.learning.policy import Policy, load_policy
 from giveway.generate.learning.rounds import KIND, RoundReport, StoredRound, best_round, stored_rounds
 from giveway.generate.policies import check_world
+from giveway.generate.several import each_ego
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.training import OF_A_ROUND, TRAINING, require_torch, world_of
 from giveway.generate.world_files import files_digest
@@ -41,8 +42,8 @@ class TrainingResult:
     resumed_at: environment steps that had been done before; 0 for a new training.
     stopped: whether it was asked to end before its last round.
     missing: rounds that it lacks, because it was stopped or limited.
-    objective: what the reward pays, checked before the first round; None for a training that goes on or was
-        forced, and for other rewards.
+    objective: what the reward pays, against the last of several planners, checked before the first round; None for a
+        training that goes on or was forced, and for other rewards.
     """
 
     policy: Policy
@@ -57,8 +58,8 @@ class TrainingResult:
 def train_traffic(
     out: Path | str,
     *,
-    planner: str = "lattice",
-    algorithm: Literal["maddpg", "matd3", "mappo"] = "maddpg",
+    planner: str | Sequence[str] = "lattice",
+    algorithm: Literal["maddpg", "maddpg_discrete", "matd3", "mappo"] = "maddpg",
     road: str = "straight",
     cars: int = 3,
     env_steps: int = 500_000,
@@ -71,7 +72,7 @@ def train_traffic(
 
     Args:
         out: training folder, which ``policy=`` of :func:`giveway.find_failures` takes.
-        planner: planner that the cars learn against.
+        planner: planner that the cars learn against, or several at once.
         algorithm: how they learn.
         road: ``straight``, ``merge``, ``roundabout``, ``four_way`` or the path of a lanelet2 map.
         cars: learning cars, 1 to 4.
@@ -117,9 +118,10 @@ def train(
     objective = None
     if spec.reward == "graded" and not force and not (out / STORE_FILE).is_file():
         world = world_of(spec)
-        outside = resolve_ego(world.ego).driver is DriverCode.EXTERNAL
-        objective = check_objective(world, scenes=SCENES_OUTSIDE if outside else SCENES, seed=spec.seed)
-        objective.require()
+        for one in each_ego(world):
+            outside = resolve_ego(one.ego).driver is DriverCode.EXTERNAL
+            objective = check_objective(one, scenes=SCENES_OUTSIDE if outside else SCENES, seed=spec.seed)
+            objective.require()
     summary = run(
         TRAINING,
         spec,

@@ -16,9 +16,10 @@ from giveway.generate.learning.policy import load_policy, policy_bytes
 from giveway.generate.learning.rounds import KIND, POLICY_FILE, round_ends
 from giveway.generate.objective.weights import RewardWeights, V1Weights
 from giveway.generate.policies import check_world, policy_called, world_name
+from giveway.generate.several import SeveralEgos, worlds_of
 from giveway.generate.spec import TrainingSpec
 from giveway.generate.world_files import files_digest, planner_facts, world_facts, world_files, world_of_cell
-from giveway.generate.worlds import Worlds, WorldSettings
+from giveway.generate.worlds import WorldSettings
 
 if TYPE_CHECKING:
     from giveway.generate.learning.session import Round
@@ -111,7 +112,7 @@ class TrainingExperiment:
         world = world_of_cell(batch[0], context.machine)
         config = LearningConfig.of(settings["learning"])
         ends = [int(cell.params["env_steps"]) for cell in batch[: missing[-1]]]
-        worlds = Worlds(world, n_worlds=settings["worlds"])
+        worlds = worlds_of(world, settings["worlds"])
         try:
             training = Training(
                 worlds,
@@ -120,7 +121,7 @@ class TrainingExperiment:
                 steps=ends[-1],
                 world=world_name(world),
                 made={"world": settings["world"], **settings["made"]},
-                demonstrator=CutInDriver() if config.warm_steps else None,
+                demonstrator=_script if config.warm_steps else None,
             )
             if "begins_as" in settings:
                 training.begin_as(policy_called(settings["begins_as"], context.machine["policies"]))
@@ -202,21 +203,22 @@ def world_of(spec: TrainingSpec) -> WorldSettings:
         if name not in fields:
             raise UnknownNameError("weight of the reward", name, fields, where="weights")
     config = learning_of(spec)
-    if spec.actions == "maneuvers":
+    actions = "maneuvers" if config.is_discrete else spec.actions
+    if actions == "maneuvers" and not config.is_discrete:
         raise UsageError(
-            "only continuous actions can be learned here",
+            "only maddpg_discrete learns maneuvers",
             where="--actions",
             found=spec.actions,
-            hint="lateral or steering",
+            hint="lateral or steering, or --algorithm maddpg_discrete",
         )
-    if config.warm_steps and spec.actions != "lateral":
+    if config.warm_steps and actions != "lateral":
         raise UsageError(
             "the scripted car needs lateral actions",
             where="--warm-steps",
-            found=spec.actions,
+            found=actions,
             hint="--actions lateral",
         )
-    kind: Any = {"actions": spec.actions, "observation": spec.observation, "reward": spec.reward}
+    kind: Any = {"actions": actions, "observation": spec.observation, "reward": spec.reward}
     return WorldSettings(
         road=spec.road,
         ego=spec.planner,
@@ -228,6 +230,11 @@ def world_of(spec: TrainingSpec) -> WorldSettings:
         v1=V1Weights(**(spec.weights if spec.reward == "v1" else {})),
         **kind,
     )
+
+
+def _script(worlds: Any, seen: Any) -> Any:
+    """Scripted cars that cut in, against one planner or several."""
+    return worlds.act(CutInDriver(), seen) if isinstance(worlds, SeveralEgos) else CutInDriver()(worlds, seen)
 
 
 def _progress(tick: Tick, again: bool) -> str:

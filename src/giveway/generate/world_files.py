@@ -37,9 +37,9 @@ def world_facts(world: WorldSettings) -> dict[str, Any]:
 
 
 def planner_facts(name: str) -> tuple[str, str]:
-    """Version of a planner and digest of its parameters, for keys."""
-    info = make_planner(name).info
-    return info.version, content_key(dict(info.parameters))
+    """Version of a planner and digest of its parameters, for keys; of several ones if they are joined by ``+``."""
+    infos = [make_planner(ego).info for ego in name.split("+")]
+    return "+".join(info.version for info in infos), "+".join(content_key(dict(info.parameters)) for info in infos)
 
 
 def world_of_cell(cell: Cell, machine: Mapping[str, Any]) -> WorldSettings:

@@ -125,7 +125,7 @@ def test_an_actor_is_moved_through_its_own_action_only():
         first = ours.critic.theta[:, : inputs * 16].view(3, inputs, 16)
         first[0, 3 * o : 3 * o + a] = 0.0
     before = ours.actor.theta.detach().clone()
-    ours._update_actors(random_batch(SHAPE), torch.full((32, 3), 1 / 32))
+    ours._update_actors(random_batch(SHAPE), torch.full((32, 3), 1 / 32), torch.Generator())
     assert torch.equal(ours.actor.theta[0], before[0])
     assert not torch.equal(ours.actor.theta[1], before[1])
 

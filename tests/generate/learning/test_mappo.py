@@ -58,7 +58,8 @@ def rows(count=40):
 
 def learn(agent, seen, actions, old, gains, returns, active):
     order = torch.Generator().manual_seed(0)
-    agent.learn(seen, actions, old, 0.2, gains, torch.zeros_like(gains), returns, active, rate=1.0, generator=order)
+    none, values = torch.zeros(len(seen), 0), torch.zeros_like(gains)
+    agent.learn(seen, none, actions, old, 0.2, gains, values, returns, active, rate=1.0, generator=order)
 
 
 def test_gradients_are_those_of_the_losses():
@@ -78,7 +79,7 @@ def test_gradients_are_those_of_the_losses():
     assert 0.1 < float((ratio != clipped).float().mean()) < 1.0
     worth = torch.minimum(ratio * gains, clipped * gains)
     loss = -(worth * active).sum() / active.sum() + CONFIG.logit_penalty * mu.square().mean()
-    value = agent.critic.network.apply(agent._all(seen), critic).reshape(active.shape)
+    value = agent.critic.network.apply(agent._all(seen, torch.zeros(len(seen), 0)), critic).reshape(active.shape)
     error = (((value - returns) ** 2) * active).sum() / active.sum()
     (wanted,) = torch.autograd.grad(loss, theta)
     (wanted_critic,) = torch.autograd.grad(error, critic)
@@ -86,7 +87,7 @@ def test_gradients_are_those_of_the_losses():
     for part in (agent.actor, agent.critic):
         part.descend = lambda part=part: found.setdefault(id(part), part.gradient.clone())
     with torch.no_grad():
-        agent._update(seen, actions, old, gains, returns, active, scale=scale)
+        agent._update(seen, torch.zeros(len(seen), 0), actions, old, gains, returns, active, scale=scale)
     assert found[id(agent.actor)].numpy() == pytest.approx(wanted.numpy(), rel=1e-4, abs=1e-6)
     assert found[id(agent.critic)].numpy() == pytest.approx(wanted_critic.numpy(), rel=1e-4, abs=1e-6)
 
@@ -126,7 +127,8 @@ def test_values_after_a_step_are_those_before_the_next_but_at_ends():
     round_.rollout.ends = [after[t][done[t]] for t in range(6)]
     round_.observations = begun[-1]
     before, later = round_._values(round_.scaled(np.concatenate(seen)), done)
-    value = lambda x: np.stack([training.learner.value(round_.scaled(one)).numpy() for one in x])  # noqa: E731
+    none = torch.zeros(len(seen[0]), 0)
+    value = lambda x: np.stack([training.learner.value(round_.scaled(one), none).numpy() for one in x])  # noqa: E731
     assert before == pytest.approx(value(seen), abs=1e-6)
     assert later == pytest.approx(value(after), abs=1e-6)
 

@@ -38,7 +38,7 @@ class CarDriver(Protocol):
         ...
 
     def act(self, worlds: Worlds, observations: Float32Array, step: int) -> FloatArray:
-        """(W, k, 2) actions."""
+        """(W, k, 2) actions, or (W, k) numbers of maneuvers."""
         ...
 
 
@@ -129,7 +129,8 @@ class RandomDriver:
     def act(self, worlds: Worlds, observations: Float32Array, step: int) -> FloatArray:
         """The action of this half second."""
         if step % HOLD == 0:
-            self._held = np.array([rng.uniform(-1.0, 1.0, (worlds.n_cars, 2)) for rng in self._rngs])
+            drawn = np.array([rng.uniform(-1.0, 1.0, (worlds.n_cars, 2)) for rng in self._rngs])
+            self._held = np.floor(0.5 * (drawn[..., 0] + 1.0) * worlds.n_actions) if worlds.n_actions else drawn
         return self._held
 
 

@@ -31,10 +31,11 @@ class Method:
         title: what it is.
         driver: baseline driver, or ``policy``.
         search: seed search.
-        perturb: adaptive random testing near the ego.
+        perturb: dangerous tests are driven again with a push.
         learning: settings of learning that differ from the default, for a policy.
         world: settings of the worlds that differ from the default.
         score: measure of the evaluation during training that picks the policy; its mean return if empty.
+        trained: name of the training; from the settings if empty.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Method:
     learning: Mapping[str, Any] = field(default_factory=_none)
     world: Mapping[str, Any] = field(default_factory=_none)
     score: str = SCORE
+    trained: str = ""
 
     @property
     def is_trained(self) -> bool:
@@ -58,8 +60,8 @@ class Method:
     @property
     def policy_name(self) -> str:
         """Name of the training it uses; methods with equal settings share one."""
-        if not self.is_trained:
-            return ""
+        if not self.is_trained or self.trained:
+            return self.trained
         parts = [f"{k}-{v}" for k, v in sorted({**self.learning, **self.world}.items())]
         return "-".join([FULL, *parts]).lower().replace("_", "")
 
@@ -77,6 +79,13 @@ METHODS = {
         Method(name="policy", title="learned policy, random scenes", driver="policy"),
         Method(name="no_search", title="learned policy, random scenes, perturbation", driver="policy", perturb=True),
         Method(name="no_perturbation", title="learned policy, genetic scenes", driver="policy", search="nsga2"),
+        Method(
+            name="no_policy",
+            title="ordinary drivers, genetic scenes, perturbation",
+            driver="idm",
+            search="nsga2",
+            perturb=True,
+        ),
         Method(name="no_attack", title="ordinary traffic, replayed", driver="no_attack"),
         Method(name="idm", title="ordinary traffic that reacts", driver="idm"),
         Method(name="random_actions", title="random actions", driver="random_actions"),
@@ -89,7 +98,26 @@ METHODS = {
             driver="maneuver",
             search="map_elites",
         ),
+        Method(
+            name="cma_maneuvers",
+            title="CMA-ES over scenes, maneuvers and parameters",
+            driver="maneuver",
+            search="cma_es",
+        ),
         Method(name="scripted", title="the scripted car that cuts in, random scenes", driver="cut_in"),
+        Method(
+            name="scripted_pushed",
+            title="the scripted car, random scenes, perturbation",
+            driver="cut_in",
+            perturb=True,
+        ),
+        Method(
+            name="map_elites_pushed",
+            title="MAP-Elites over scenes, maneuvers and parameters, perturbation",
+            driver="maneuver",
+            search="map_elites",
+            perturb=True,
+        ),
         Method(
             name="independent",
             title="independent DDPG, random scenes",
@@ -113,19 +141,37 @@ METHODS = {
 }
 """All methods by name."""
 
+NAMED = "policy:"
+"""What the names of policies in a comparison of several begin with."""
+
+ARENA = (
+    *("no_attack", "random_actions", "scripted", "scripted_pushed", "random_maneuvers", "cma_maneuvers", "map_elites"),
+    *("map_elites_pushed", "policy", "no_search"),
+)
+"""Attackers of the arena."""
+
+ARENA_PLANNERS = ("lattice", "idm", "delayed", "noisy", "short_sighted", "constant_speed")
+"""Planners of the arena."""
+
 SANITY = ("no_attack", "random_actions", "random_search", "policy")
 """Methods of the sanity bands."""
 
 
 def methods_called(names: list[str] | None) -> list[Method]:
-    """Methods by name; all of them if None.
+    """Methods by name; all of them if None. ``policy:NAME`` is the policy of that name on random scenes.
 
     Raises:
         UnknownNameError: no such method.
     """
     if names is None:
         return list(METHODS.values())
-    for name in names:
-        if name not in METHODS:
-            raise UnknownNameError("method", name, METHODS)
-    return [METHODS[name] for name in names]
+    return [_called(name) for name in names]
+
+
+def _called(name: str) -> Method:
+    own = name.removeprefix(NAMED)
+    if own and own != name:
+        return Method(name=name, title=f"policy {own}, random scenes", driver="policy", trained=own)
+    if name not in METHODS:
+        raise UnknownNameError("method", name, METHODS)
+    return METHODS[name]

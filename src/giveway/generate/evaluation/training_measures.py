@@ -10,6 +10,7 @@ from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import SCORE
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.learning.policy import Policy
+from giveway.generate.several import each_ego, egos_of, mean_of
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.metrics import measure_campaign
 
@@ -24,17 +25,17 @@ def policy_evaluation(
     Args:
         settings: of the worlds.
         seed: of the scenes.
-        episodes: how many.
+        episodes: how many, for each planner.
     """
-    worlds = Worlds(settings, n_worlds=episodes)
+    kinds = [Worlds(kind, n_worlds=episodes) for kind in each_ego(settings)]
 
-    def evaluate(policy: Policy) -> Mapping[str, float]:
+    def against(worlds: Worlds, policy: Policy) -> Mapping[str, float]:
         found = measure_campaign(random_tests(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation")))
         keep = ("violation_rate", "at_fault_rate", "avoidable_rate", "near_miss_rate", "infeasible_share")
         other = found["violation_rate"] - found["avoidable_rate"]
         return {**{name: found[name] for name in keep}, SCORE: found["avoidable_rate"] - other}
 
-    return evaluate
+    return lambda policy: mean_of([against(worlds, policy) for worlds in kinds], egos_of(settings.ego))
 
 
 def random_tests(worlds: Worlds, driver: CarDriver, *, seed: int) -> list[TestResult]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from giveway.core.errors import ConfigError, UnknownNameError
 
-Algorithm = Literal["maddpg", "matd3", "mappo"]
+Algorithm = Literal["maddpg", "maddpg_discrete", "matd3", "mappo"]
 NoiseKind = Literal["uniform", "gaussian", "ou", "held"]
 NoiseClock = Literal["all", "vector"]
 
@@ -41,7 +41,8 @@ class LearningConfig(BaseModel):
     """Settings of MADDPG, MATD3 and MAPPO; defaults are the published table of MADDPG, :data:`MAPPO` those of MAPPO.
 
     Attributes:
-        algorithm: ``maddpg``, ``matd3`` with twin critics, delayed actors and smoothed targets, or ``mappo``.
+        algorithm: ``maddpg``, ``maddpg_discrete`` with six maneuvers, ``matd3`` with twin critics, delayed actors and
+            smoothed targets, or ``mappo``.
         hidden: units of the hidden layers of actors and critics.
         actor_rate: learning rate of the actors.
         critic_rate: learning rate of the critics.
@@ -140,6 +141,11 @@ class LearningConfig(BaseModel):
                 hint="set warm_steps, e.g. 100000, or imitation to 0",
             )
         return self
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether cars choose among maneuvers."""
+        return self.algorithm == "maddpg_discrete"
 
     @property
     def num_critics(self) -> int:

@@ -10,6 +10,14 @@ A time limit does not terminate anybody. MATD3 keeps two critics per car, bootst
 noise to target actions, and updates actors and targets only at each ``policy_delay``-th call. With one car both are
 DDPG and TD3.
 
+Discrete actions are one-hot. Cars draw from the softmax of their actor's outputs z, as do targets; the actors descend
+through
+
+    hard = one_hot(argmax(z + g)),   soft = softmax(z + g),   g Gumbel noise
+
+the critic being asked about ``hard`` and its slope taken through ``soft`` (straight-through Gumbel-softmax, Jang et al.
+2017, at temperature 1, as in the published code). Differs in: the hidden layers of actors are ReLU, not leaky.
+
 With demonstrations d the actors descend
 
     -J_i / mean |Q_i| + w mean |mu_i(o_i) - d_i|^2
@@ -19,6 +27,7 @@ With demonstrations d the actors descend
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -39,6 +48,16 @@ class Losses:
 
     critic: Tensor
     value: Tensor | None
+
+
+def gumbel(shape: Sequence[int], generator: torch.Generator) -> Tensor:
+    """Standard Gumbel noise: the largest of z + g is a draw from the softmax of z."""
+    return -torch.log(-torch.log(torch.rand(shape, generator=generator).clamp_(1e-9, 1.0 - 1e-7)))
+
+
+def one_hot(values: Tensor) -> Tensor:
+    """1 where the largest of the last axis is, else 0."""
+    return torch.zeros_like(values).scatter_(-1, values.argmax(dim=-1, keepdim=True), 1.0)
 
 
 class MultiAgentLearner:
@@ -63,9 +82,10 @@ class MultiAgentLearner:
         self.updates = 0
 
     def act(self, observations: Tensor) -> Tensor:
-        """(k, B, a) actions in (-1, 1) for observations (B, k, o); autograd may look on."""
+        """(k, B, a) actions in (-1, 1), or outputs of discrete ones, of (B, k, o); autograd may look on."""
         out = self.actor.network.apply(self._seen_by_actors(observations), self.actor.theta)
-        return torch.tanh(out).reshape(self.shape.cars, len(observations), -1)
+        out = out if self.config.is_discrete else torch.tanh(out)
+        return out.reshape(self.shape.cars, len(observations), -1)
 
     def _seen_by_actors(self, observations: Tensor) -> Tensor:
         """(k, B, o), or (1, k B, o + k) for an actor that all cars share."""
@@ -95,7 +115,7 @@ class MultiAgentLearner:
             return Losses(critic=critic_loss, value=None)
         if not actors_too:
             return Losses(critic=critic_loss, value=None)
-        value = self._update_actors(batch, weight, shown)
+        value = self._update_actors(batch, weight, generator, shown)
         self.actor.follow()
         self.critic.follow()
         return Losses(critic=critic_loss, value=value)
@@ -103,7 +123,7 @@ class MultiAgentLearner:
     def _update_critics(self, batch: Batch, weight: Tensor, generator: torch.Generator) -> Tensor:
         config, critic = self.config, self.critic
         seen = self._seen_by_actors(batch.next_observations)
-        actions = self.actor.network.forward(seen, self.actor.target_layers)[-1].tanh_()
+        actions = self._acted(self.actor.network.forward(seen, self.actor.target_layers)[-1], generator)[0]
         actions = actions.reshape(self.shape.cars, len(batch.rewards), -1)
         if config.algorithm == "matd3":
             noise = torch.randn(actions.shape, generator=generator) * config.target_noise
@@ -117,11 +137,21 @@ class MultiAgentLearner:
         critic.descend()
         return (error**2 * weight.T).sum(dim=2).mean(dim=0)
 
-    def _update_actors(self, batch: Batch, weight: Tensor, shown: Demonstrations | None = None) -> Tensor:
+    def _acted(self, out: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """What outputs of actors do, and what the slope goes through."""
+        if not self.config.is_discrete:
+            done = out.tanh_()
+            return done, done
+        drawn = out + gumbel(out.shape, generator)
+        return one_hot(drawn), torch.softmax(drawn, dim=-1)
+
+    def _update_actors(
+        self, batch: Batch, weight: Tensor, generator: torch.Generator, shown: Demonstrations | None = None
+    ) -> Tensor:
         k, b = self.shape.cars, len(batch.rewards)
         actor, critics = self.actor, self._first_critics
         layers = actor.network.forward(self._seen_by_actors(batch.observations), actor.layers)
-        own = layers[-1].tanh_()
+        own, soft = self._acted(layers[-1], generator)
         judged = self.critic.network.forward(
             self._with_own(batch.observations, batch.actions, own.reshape(k, b, -1)), critics
         )
@@ -133,7 +163,11 @@ class MultiAgentLearner:
         slope = self.critic.network.sensitivity(judged, critics, into_q[..., None], first)
         if self.config.centralized:
             slope = slope.reshape(k, b, k, -1).diagonal(dim1=0, dim2=2).permute(2, 0, 1)
-        into_own = torch.ops.aten.tanh_backward(slope.reshape(own.shape), own)
+        slope = slope.reshape(own.shape)
+        if self.config.is_discrete:
+            into_own = soft * (slope - (slope * soft).sum(dim=-1, keepdim=True))
+        else:
+            into_own = torch.ops.aten.tanh_backward(slope, own)
         actor.network.backward(layers, actor.layers, into_own, actor.gradient_layers)
         if shown is not None:
             self._towards(shown)

@@ -120,13 +120,14 @@ class PpoLearner:
         shape: of observations and actions.
         config: settings.
         generator: draws the initial weights, orthogonal; actor first.
+        contexts: numbers beside the observations that the critic sees.
     """
 
-    def __init__(self, shape: Shape, config: LearningConfig, generator: torch.Generator) -> None:
+    def __init__(self, shape: Shape, config: LearningConfig, generator: torch.Generator, contexts: int = 0) -> None:
         self.shape, self.config = shape, config
         k, o, a = shape.cars, shape.observation, shape.action
         actor = StackedNetwork(1, (o + k, *config.hidden, a), generator)
-        critic = StackedNetwork(1, (k * o, *config.hidden, k), generator)
+        critic = StackedNetwork(1, (k * o + contexts, *config.hidden, k), generator)
         _orthogonal(actor, LAST_GAIN, generator)
         _orthogonal(critic, 1.0, generator)
         self.actor = Learner(actor, rate=config.actor_rate, tau=0.0, clip=config.grad_clip)
@@ -139,9 +140,9 @@ class PpoLearner:
         return torch.tanh(out).reshape(len(observations), self.shape.cars, -1).transpose(0, 1)
 
     @torch.no_grad()
-    def value(self, observations: Tensor) -> Tensor:
+    def value(self, observations: Tensor, contexts: Tensor) -> Tensor:
         """(B, k) values in units of the deviation of the returns."""
-        return self.critic.network.forward(self._all(observations), self.critic.layers)[-1][0]
+        return self.critic.network.forward(self._all(observations, contexts), self.critic.layers)[-1][0]
 
     def _own(self, observations: Tensor) -> Tensor:
         """(1, B k, o + k) what each car sees, and which one it is."""
@@ -149,14 +150,16 @@ class PpoLearner:
         who = torch.eye(k).expand(b, k, k)
         return torch.cat([observations, who], dim=2).reshape(1, b * k, o + k)
 
-    def _all(self, observations: Tensor) -> Tensor:
-        """(1, B, k o) what all cars see."""
-        return observations.reshape(1, len(observations), -1)
+    def _all(self, observations: Tensor, contexts: Tensor) -> Tensor:
+        """(1, B, k o + c) what all cars see, and what only the critic knows."""
+        seen = observations.reshape(1, len(observations), -1)
+        return torch.cat([seen, contexts[None]], dim=2) if contexts.shape[1] else seen
 
     @torch.no_grad()
     def learn(
         self,
         seen: Tensor,
+        contexts: Tensor,
         actions: Tensor,
         old: Tensor,
         scale: float,
@@ -172,6 +175,7 @@ class PpoLearner:
 
         Args:
             seen: (N, k, o) in the units of the networks.
+            contexts: (N, c) what only the critic knows.
             actions: (N, k, a) taken.
             old: (N, k, a) their means.
             scale: sigma they were drawn with.
@@ -196,7 +200,7 @@ class PpoLearner:
             order = torch.randperm(len(seen), generator=generator)
             divergence: list[float] = []
             for rows in order.split(config.minibatch):
-                parts = (x[rows] for x in (seen, actions, old, gains, returns, active))
+                parts = (x[rows] for x in (seen, contexts, actions, old, gains, returns, active))
                 facts = self._update(*parts, scale=scale)
                 divergence.append(facts["kl"])
                 for name, value in facts.items():
@@ -210,6 +214,7 @@ class PpoLearner:
     def _update(
         self,
         seen: Tensor,
+        contexts: Tensor,
         actions: Tensor,
         old: Tensor,
         gains: Tensor,
@@ -221,7 +226,7 @@ class PpoLearner:
         """One step of Adam for critic and actor; the first ``critic_first`` updates are the critic's alone."""
         config, count = self.config, active.sum().clamp(min=1.0)
         critic, actor = self.critic, self.actor
-        values = critic.network.forward(self._all(seen), critic.layers)
+        values = critic.network.forward(self._all(seen, contexts), critic.layers)
         error = (values[-1].reshape(active.shape) - returns) * active
         critic.network.backward(
             values, critic.layers, (2.0 * error / count).reshape(values[-1].shape), critic.gradient_layers

@@ -62,6 +62,7 @@ class OnPolicyRound(RoundBase):
         terminated, done, active = (np.stack(x) for x in (rollout.terminated, rollout.done, rollout.active))
         seen = np.concatenate(rollout.observations)
         units = self.scaled(seen)
+        contexts = torch.from_numpy(training.contexts)
         before, later = self._values(units, done)
         mean, deviation = self._returned()
         values = before * deviation + mean
@@ -83,6 +84,7 @@ class OnPolicyRound(RoundBase):
         self.iterations.append(
             self.learner.learn(
                 units,
+                contexts.repeat(config.rollout, 1),
                 torch.from_numpy(np.stack(rollout.actions).reshape(*rows, training.shape.action)),
                 torch.stack(rollout.means).reshape(*rows, training.shape.action),
                 rollout.scale,
@@ -101,7 +103,9 @@ class OnPolicyRound(RoundBase):
     def _values(self, seen: Tensor, done: BoolArray) -> tuple[FloatArray, FloatArray]:
         """(T, W, k) values before and after each step; a state after a step is that before the next, but at ends."""
         parts = [seen, self.scaled(self.observations), self.scaled(np.concatenate(self.rollout.ends))]
-        values = self.learner.value(torch.cat(parts)).numpy().astype(np.float64)
+        contexts = self.training.contexts
+        known = np.concatenate([np.tile(contexts, (len(done) + 1, 1)), contexts[np.nonzero(done)[1]]])
+        values = self.learner.value(torch.cat(parts), torch.from_numpy(known)).numpy().astype(np.float64)
         going, at_ends = np.split(values, [done.size + done.shape[1]])
         going = going.reshape(len(done) + 1, *done.shape[1:], -1)
         later = going[1:].copy()

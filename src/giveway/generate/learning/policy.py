@@ -27,6 +27,8 @@ from giveway.generate.learning.rounds import POLICY_FILE, best_round, stored_rou
 
 FORMAT = "giveway-policy"
 VERSION = 1
+CHOICES = (6, 8, 0, 2, 3, 5)
+"""Maneuvers of a discrete policy as numbers of the worlds: {right, keep, left} x {brake, go}, as published."""
 MAX_BYTES = 64 * 1024 * 1024
 POLICY = Expect(
     error=StoreError, what="the policy", hint="train again, or install giveway again if it is a shipped one"
@@ -59,6 +61,11 @@ class PolicyInfo:
     seed: int = 0
     made: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    @property
+    def is_discrete(self) -> bool:
+        """Whether outputs are those of maneuvers, the largest of which is done."""
+        return "maneuvers actions" in self.world
+
 
 class Policy:
     """Drives k cars from what they see.
@@ -77,7 +84,7 @@ class Policy:
         self._layers = _layers(theta, (inputs, *info.hidden, info.action))
 
     def act(self, observations: Float32Array) -> Float32Array:
-        """(W, k, a) actions in (-1, 1) for observations (W, k, o)."""
+        """(W, k, a) actions in (-1, 1) for observations (W, k, o), or (W, k, 1) numbers of maneuvers."""
         x = ((observations - self.mean) / self.deviation).astype(np.float32).swapaxes(0, 1)
         k, worlds = x.shape[0], x.shape[1]
         if self.info.shared:
@@ -85,6 +92,9 @@ class Policy:
             x = np.concatenate([x, who], axis=2).reshape(1, k * worlds, -1)
         for n, (weight, bias) in enumerate(self._layers):
             x = dense(np.ascontiguousarray(x), weight, bias, n < len(self._layers) - 1)
+        if self.info.is_discrete:
+            best = x.reshape(k, worlds, self.info.action).swapaxes(0, 1).argmax(axis=2)
+            return np.array(CHOICES, dtype=np.float32)[best][..., None]
         return (
             elementary.tanh(x.astype(np.float64)).astype(np.float32).reshape(k, worlds, self.info.action).swapaxes(0, 1)
         )

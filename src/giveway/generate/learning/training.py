@@ -20,10 +20,10 @@ from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
 from giveway.generate.learning.config import LearningConfig
 from giveway.generate.learning.demonstrations import Demonstrations
-from giveway.generate.learning.maddpg import Losses, MultiAgentLearner
+from giveway.generate.learning.maddpg import Losses, MultiAgentLearner, gumbel, one_hot
 from giveway.generate.learning.mappo import PpoLearner
 from giveway.generate.learning.noise import Noise, noise_scale
-from giveway.generate.learning.policy import Float32Array, Policy, PolicyInfo
+from giveway.generate.learning.policy import CHOICES, Float32Array, Policy, PolicyInfo
 from giveway.generate.learning.replay import Accumulator, Batch, ReplayBuffer, Shape
 from giveway.generate.learning.rounds import RoundReport
 from giveway.generate.learning.statistics import RunningStatistics
@@ -87,15 +87,29 @@ class Training:
         made: Mapping[str, Any] | None = None,
         demonstrator: Demonstrator | None = None,
     ) -> None:
+        if config.is_discrete != bool(worlds.n_actions) or (config.is_discrete and config.warm_steps):
+            raise UsageError(
+                "maddpg_discrete learns maneuvers from nothing, the other learners continuous actions",
+                where="algorithm",
+                found=config.algorithm,
+                hint="actions = maneuvers and no warm_steps, or another algorithm",
+            )
         if config.warm_steps and demonstrator is None:
             raise UsageError("a warm start needs somebody to imitate", where="warm_steps", found=config.warm_steps)
         self.demonstrator = demonstrator
         self.worlds, self.config, self.seed, self.world = worlds, config, seed, world
         self.made = dict(made or {})
-        self.shape = Shape(cars=worlds.n_cars, observation=worlds.observation_size, action=worlds.action_size)
+        action = len(CHOICES) if config.is_discrete else worlds.action_size
+        self.shape = Shape(cars=worlds.n_cars, observation=worlds.observation_size, action=action)
         weights = torch.Generator().manual_seed(seed_for(seed, "weights") % 2**63)
-        kind = PpoLearner if config.algorithm == "mappo" else MultiAgentLearner
-        self.learner = kind(self.shape, config, weights)
+        none = np.zeros((worlds.n_worlds, 0), dtype=np.float32)
+        self.contexts: Float32Array = getattr(worlds, "contexts", none)
+        """(W, c) what only a critic on policy is told about each world."""
+        self.learner: PpoLearner | MultiAgentLearner = (
+            PpoLearner(self.shape, config, weights, self.contexts.shape[1])
+            if config.algorithm == "mappo"
+            else MultiAgentLearner(self.shape, config, weights)
+        )
         self.buffer = ReplayBuffer(self.shape, max(min(config.buffer, steps + worlds.n_worlds), config.batch))
         self.observed = RunningStatistics((self.shape.cars, self.shape.observation))
         self.rewarded = RunningStatistics((self.shape.cars,))
@@ -197,7 +211,7 @@ class RoundBase(ABC):
         self.training, self.on_tick = training, on_tick
         worlds, config, n = training.worlds, training.config, training.rounds
         self.rng = stream(training.seed, "explore", n)
-        self.noise = Noise(config, (worlds.n_worlds, worlds.n_cars, worlds.action_size), self.rng)
+        self.noise = Noise(config, (worlds.n_worlds, worlds.n_cars, training.shape.action), self.rng)
         self.resets = 0
         self.observations = self._reset(None)
         self.returns = np.zeros((worlds.n_worlds, worlds.n_cars))
@@ -235,7 +249,8 @@ class RoundBase(ABC):
     def drive(self, actions: Float32Array) -> Transition:
         """Move all worlds, keep account, start finished worlds again."""
         training = self.training
-        moved = training.worlds.step(actions.astype(np.float64))
+        asked = np.array(CHOICES)[actions.argmax(axis=2)] if training.config.is_discrete else actions.astype(np.float64)
+        moved = training.worlds.step(asked)
         done = moved.done
         self.returns += moved.rewards * moved.active
         self.terms += moved.terms[..., : self.weights.size].sum(axis=(0, 1)) * self.weights
@@ -335,10 +350,14 @@ class _Round(RoundBase):
         worlds = training.worlds
         self.scale = self.noise_scale()
         if training.steps < config.learning_starts:
-            shape = (worlds.n_worlds, worlds.n_cars, worlds.action_size)
-            return self.rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+            shape = (worlds.n_worlds, worlds.n_cars, training.shape.action)
+            drawn = self.rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+            return one_hot(torch.from_numpy(drawn)).numpy() if config.is_discrete else drawn
         with torch.no_grad():
-            chosen = self.learner.act(self.scaled(self.observations)).transpose(0, 1).numpy()
+            out = self.learner.act(self.scaled(self.observations)).transpose(0, 1)
+            if config.is_discrete:
+                return one_hot(out + gumbel(out.shape, self.sampler)).numpy()
+            chosen = out.numpy()
         return np.clip(chosen + self.noise.draw(self.scale), -1.0, 1.0).astype(np.float32)
 
     def _learn(self) -> None:

@@ -1,7 +1,7 @@
 """Multi-objective genetic search over initial scenes: NSGA-II with the operators of the published method.
 
 Objectives, all maximized: a violation was found (with the danger as tie breaker), mean distance to the rest of the
-generation, and how often cars came near enough to be perturbed. Crossover swaps the surrounding cars of two scenes
+generation, and for how long cars were near the ego. Crossover swaps the surrounding cars of two scenes
 against their egos; mutation draws ten new values and keeps the one farthest from scenes known to be safe.
 """
 

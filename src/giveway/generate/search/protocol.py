@@ -17,7 +17,7 @@ class SearchScores:
     Attributes:
         violation: (N,) the ego failed, in a way that counts.
         danger: (N,) in [0, 1], how near the ego came to a failure that counts; 1 for a failure.
-        triggers: (N,) how often cars came so near that they were perturbed.
+        triggers: (N,) seconds with a car near the ego, in campaigns with perturbation.
         cells: (N,) names of the kinds of tests, see :func:`giveway.generate.evaluation.results.archive_cell`.
         quality: (N,) what a test is worth among those of its kind: its grade, then how natural it was driven.
     """
