@@ -63,12 +63,13 @@ def test_every_kind_of_page_fits_and_is_accessible(browser, site: Path, view: st
             page.locator(".board:visible tbody button").first.click()
             page.wait_for_selector(".drill[data-ready]")
         name = file.relative_to(site).as_posix()
+        found[name] = problems.copy()
         if (wide := page.evaluate("document.documentElement.scrollWidth")) > width:
-            found[name] = [f"{wide} px wide"]
+            found[name].append(f"{wide} px wide")
         violations = axe.Axe().run(page).response["violations"]
-        found.setdefault(name, []).extend(
+        problems.clear()  # axe asks for the style sheets, which a page on disk may not
+        found[name] += [
             f"{v['id']}: {v['nodes'][0]['html'][:150]}" for v in violations if v["impact"] in ("serious", "critical")
-        )
+        ]
     context.close()
-    assert problems == []
     assert {name: what for name, what in found.items() if what} == {}

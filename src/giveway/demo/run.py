@@ -20,6 +20,7 @@ CHAPTERS: Registry[Chapter] = Registry(
         "recordings": "giveway.demo.recordings:chapter",
         "gaps": "giveway.demo.gaps:chapter",
         "drive": "giveway.demo.drive:chapter",
+        "minds": "giveway.demo.minds:chapter",
         "generate": "giveway.demo.generate:chapter",
         "study": "giveway.demo.study:chapter",
     },
@@ -27,7 +28,7 @@ CHAPTERS: Registry[Chapter] = Registry(
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "generate", "study")
+ORDER = ("recordings", "gaps", "drive", "minds", "generate", "study")
 """The order in which they are run."""
 REPORT, TITLE = "report", "Who goes first? Four questions, four answers"
 LIMITS = PageLimits(samples=40, replays=24)
