@@ -111,6 +111,14 @@ def test_forest_plots_of_a_leaderboard_stand_in_its_rows(page, site: Path) -> No
     assert "critical split" in best.get_attribute("aria-label")
     assert marks.count() == 2  # random splits and the critical one
     assert page.locator(".board:visible svg .repeat").count() == 20 * 5  # five splits of twenty models
+    for width in (1200, 800, 500, 1400):  # one axis for all rows, also after the window has changed
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(150)
+        chance = page.locator(".board:visible tbody svg .chance").evaluate_all(
+            "lines => lines.map(l => l.getBoundingClientRect().x)"
+        )
+        assert len(chance) == 20 and max(chance) - min(chance) < 0.5, width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     across = [rows.nth(k).locator("circle.mark").bounding_box()["x"] for k in (0, 19)]
     assert across[0] > across[1] + 50  # a better model stands farther to the right, on one axis
 
