@@ -29,6 +29,7 @@ class Standing:
         repeats: single repetitions, drawn as thin ticks.
         cells: split to the beginning of the key of the cell whose samples are shown.
         strong: shown to be better than others.
+        link: where the row leads if it has no cells.
     """
 
     rank: str
@@ -37,6 +38,7 @@ class Standing:
     repeats: tuple[float, ...] = ()
     cells: Mapping[str, str] = field(default_factory=dict[str, str])
     strong: bool = False
+    link: str = ""
 
     def mark(self, critical: bool) -> Mark | None:
         """The estimate on random splits or on the critical one."""
@@ -56,6 +58,8 @@ class Board:
         chance: dotted line; NaN for none.
         decided: whether there are enough repetitions to call a model worse.
         outcomes: names of the outcomes true and false of a sample.
+        estimate: what a round mark is.
+        what: what is ranked.
     """
 
     title: str
@@ -66,11 +70,18 @@ class Board:
     chance: float = math.nan
     decided: bool = True
     outcomes: tuple[str, str] = ("yes", "no")
+    estimate: str = "random splits"
+    what: str = "model"
 
     @property
     def has_critical(self) -> bool:
         """Whether any model was tested on the critical split."""
         return any(row.mark(True) for row in self.rows)
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether single repetitions are drawn."""
+        return any(row.repeats for row in self.rows)
 
     @property
     def has_cells(self) -> bool:
