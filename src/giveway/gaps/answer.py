@@ -112,7 +112,7 @@ def _warnings(
     scores: dict[str, Scores], random: tuple[int, int], critical: tuple[int, int], alike: Sequence[str]
 ) -> Iterable[str]:
     if top := [model for _, model in saturating(scores)]:
-        yield f"Saturated: {_listed(top)} reach {SATURATED_AUC}. Rank models on the critical split or by log loss."
+        yield f"Saturated: {listed(top)} reach {SATURATED_AUC}. Rank models on the critical split or by log loss."
     for name, classes in (("test", random), ("critical test", critical)):
         if 0 < min(classes) < MIN_OF_CLASS or (sum(classes) and not min(classes)):
             yield f"Nothing is decided by the {name}: one class has {min(classes)} of {sum(classes)} cases."
