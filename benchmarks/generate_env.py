@@ -18,6 +18,9 @@ import time
 
 import numpy as np
 
+from giveway.core.kernels import njit
+from giveway.generate import worlds as environment
+from giveway.generate.objective.natural import step_features, unnaturalness
 from giveway.generate.worlds import make_worlds
 
 CARS = 3
@@ -42,6 +45,53 @@ def ours(worlds_count: int, threads: int, steps: int, ego: str):
         return steps * worlds_count * AGENTS / (time.perf_counter() - began)
 
     return run
+
+
+@njit
+def _natural(prior, recent, out):
+    total = 0.0
+    for row in recent:
+        kind = step_features(row, 0.0, 1.5, out)
+        if kind >= 0:
+            total += unnaturalness(prior, kind, out)
+    return total
+
+
+def shares(worlds_count: int, steps: int, ego: str) -> dict[str, float]:
+    """Share of the time of a step, in one thread, that the law and naturalness take."""
+    worlds = make_worlds(n_worlds=worlds_count, ego=ego, cars=CARS, actions="lateral")
+    worlds.reset(seed=0)
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (16, worlds_count, CARS, 2))
+    spent, settle = [0.0], environment.settle
+
+    def timed(*args):
+        began = time.perf_counter()
+        found = settle(*args)
+        spent[0] += time.perf_counter() - began
+        return found
+
+    def run(number: int) -> float:
+        began = time.perf_counter()
+        for step in range(steps):
+            after = worlds.step(actions[step % 16])
+            if after.done.any():
+                number += 1
+                worlds.reset(seed=number, worlds=after.done)
+        return time.perf_counter() - began
+
+    run(0)
+    environment.settle = timed
+    total = run(1000)
+    environment.settle = settle
+    recent = rng.normal(10.0, 0.3, (worlds_count * CARS, 7, 2)) * (1.0, 0.001)
+    out = np.empty(5)
+    _natural(worlds.priors.maneuvers, recent, out)
+    began = time.perf_counter()
+    for _ in range(steps):
+        _natural(worlds.priors.maneuvers, recent, out)
+    natural = time.perf_counter() - began
+    return {"law": round(spent[0] / total, 3), "naturalness": round(natural / total, 3)}
 
 
 def highway(steps: int):
@@ -97,6 +147,7 @@ def main() -> None:
                 "agent_steps_per_s_one_thread": round(best[1]),
                 "agent_steps_per_s_one_thread_eighth_of_worlds": round(best[2]),
                 "highway_env_agent_steps_per_s": round(best[3]),
+                "share_of_step": shares(options.worlds, options.steps, options.ego),
                 "ratio_to_highway_env": round(float(np.median([r[0] / r[3] for r in rounds])), 1),
                 "cpus": os.cpu_count(),
                 "machine": platform.processor() or platform.machine(),

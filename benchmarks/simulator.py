@@ -105,7 +105,7 @@ def main() -> None:
         singles.append(ours_us([one], 2))
         batches.append(ours_us([one] * BATCH, 1))
     peer, single, batch = min(peers, default=None), min(singles), min(batches)
-    by_agents = {n: ours_us([traffic(n)] * 4, 5) for n in (6, 12, 25, 50, 100)}
+    by_agents = {n: ours_us([traffic(n)] * 4, 5) for n in (6, 12, 25, 50, 100, 200)}
     by_cases = {n: ours_us([one] * n, 5) for n in (1, 4, 16, 64, 128)}
     print(
         json.dumps(

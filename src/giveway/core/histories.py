@@ -166,13 +166,15 @@ class MotionInputs(Histories):
         return stream(self.seed, "predict")
 
 
+_AHEAD_S = STEP_S * np.arange(1, FUTURE_STEPS + 1)
+
+
 def constant_velocity_states(history: FloatArray) -> FloatArray:
     """(R, 30, 5) straight on at the current velocity; also the declared fallback."""
     current = history[:, -1]
-    ahead = STEP_S * np.arange(1, FUTURE_STEPS + 1)
     states = np.repeat(current[:, None, :], FUTURE_STEPS, axis=1)
-    states[..., X] += ahead * current[:, None, VX]
-    states[..., Y] += ahead * current[:, None, VY]
+    states[..., X] += _AHEAD_S * current[:, None, VX]
+    states[..., Y] += _AHEAD_S * current[:, None, VY]
     return states
 
 

@@ -196,13 +196,17 @@ def _places(road: RoadTables, ego_lane: IntArray, ego_s: FloatArray, lane: IntAr
         x, y, _ = pose_on(road, ego_lane[w], ego_s[w], 0.0)
         for c in range(lane.shape[1]):
             way = lane[w, c]
-            first, last = -1, -1
-            for row in range(road.num_rows[way]):
-                at = road.path[road.first[way] + row]
-                if (at[0] - x) ** 2 + (at[1] - y) ** 2 <= REACH_M * REACH_M:
+            first, last, row = -1, -1, 0
+            while row < road.num_rows[way]:
+                dx, dy = road.path[road.first[way] + row, 0] - x, road.path[road.first[way] + row, 1] - y
+                far = dx * dx + dy * dy
+                # Rows are a step of arc length apart: so many follow on the same side of the circle around the ego.
+                same = int(0.99 * abs(math.sqrt(far) - REACH_M) / road.step[way])
+                if far <= REACH_M * REACH_M:
                     if first < 0:
                         first = row
-                    last = row
+                    last = min(row + same, road.num_rows[way] - 1)
+                row += same + 1
             if first < 0:
                 first, last = 0, road.num_rows[way] - 1
             margin = int(3.0 / road.step[way])

@@ -299,7 +299,9 @@ class Worlds:
         if self._pool is None or len(self._chunks) < 2:
             self._advance(given, 0, self._n)
         else:
-            for job in [self._pool.submit(self._advance, given, a, b) for a, b in self._chunks]:
+            jobs = [self._pool.submit(self._advance, given, a, b) for a, b in self._chunks[1:]]
+            self._advance(given, *self._chunks[0])
+            for job in jobs:
                 job.result()
         results, judged = self._results, self.judged
         self._endings |= settle(self.rules, self.state, judged, results, self._lines, self.ids)

@@ -56,6 +56,7 @@ from giveway.sim.traffic import react
 
 ORIGIN_M = np.full(2, ORIGIN)
 """Predictors see site coordinates minus this: the frame of the challenge's messages, and near zero for float32."""
+_BACK = np.arange(1 - HISTORY_STEPS, 1)
 
 
 class Simulation:
@@ -110,6 +111,7 @@ class Simulation:
         for c, case in enumerate(self.cases):
             predicted[c, : len(case.ids)] = case.predicted
         self._predicted = predicted
+        self._flagged = np.nonzero(predicted)
         self._names = _names(self.cases, agents)
         self._rows = np.arange(len(self.cases))
         self._asked: tuple[IntArray, IntArray, dict[str, Any]] | None = None
@@ -171,17 +173,19 @@ class Simulation:
         """(R,) case and agent index of the cars to predict now: flagged, present, with an ego that can use it."""
         if self._waiting_at == self.tick:
             return self._waiting
-        column = PAST + self.tick
-        here = self.state.on[:, :, column]
+        case, agent = self._flagged
+        here = self.state.on[:, :, PAST + self.tick]
         running = (self.static.num_ticks > self.tick) & here[self._rows, self.static.ego]
-        case, agent = np.nonzero(self._predicted & here & running[:, None])
-        self._waiting_at, self._waiting = self.tick, (case, agent)
+        asked = here[case, agent] & running[case]
+        self._waiting_at, self._waiting = self.tick, (case, agent) if asked.all() else (case[asked], agent[asked])
         return self._waiting
 
     def _identity(self, case: IntArray, agent: IntArray) -> dict[str, Any]:
         """Sizes, roads and names of cars; made anew only where other cars are asked for than before."""
         before = self._asked
-        if before is None or not (np.array_equal(before[0], case) and np.array_equal(before[1], agent)):
+        if before is None or not (
+            before[0] is case or (np.array_equal(before[0], case) and np.array_equal(before[1], agent))
+        ):
             facts = {
                 "size": self.static.size[case, agent],
                 "road": tuple(self._names[2][case]),
@@ -261,7 +265,8 @@ class Simulation:
         if self._pool is None:
             call(kernel, self.static, self.state, *args, 0, len(self.cases))
             return
-        jobs = [self._pool.submit(call, kernel, self.static, self.state, *args, a, b) for a, b in self._chunks]
+        jobs = [self._pool.submit(call, kernel, self.static, self.state, *args, a, b) for a, b in self._chunks[1:]]
+        call(kernel, self.static, self.state, *args, *self._chunks[0])
         for job in jobs:
             job.result()
 
@@ -297,6 +302,7 @@ class Simulation:
         batch.ids[w], batch.kinds[w], self._predicted[w] = "", 0, False  # ids are the names of requests, too
         batch.ids[w, :count], batch.kinds[w, :count] = prepared.ids.tolist(), prepared.kind
         self._predicted[w, :count] = prepared.predicted
+        self._flagged = np.nonzero(self._predicted)
         self._names[0][w], self._names[2][w] = prepared.case.id, prepared.road
         batch.episodes[w], batch.paths[w], batch.roads[w] = prepared.case.id, prepared.paths, prepared.road
         self._asked = None
@@ -353,8 +359,7 @@ class Simulation:
 
     def _columns(self, case: IntArray, agent: IntArray) -> IntArray:
         """(R, 10) columns of the last ten states, the oldest one repeated for young cars."""
-        now = PAST + self.tick
-        return np.maximum(np.arange(now - HISTORY_STEPS + 1, now + 1), self.state.first[case, agent][:, None])
+        return np.maximum(PAST + self.tick + _BACK, self.state.first[case, agent][:, None])
 
     def _history(self, case: IntArray, agent: IntArray) -> FloatArray:
         history = self.state.log[case[:, None], agent[:, None], self._columns(case, agent)]

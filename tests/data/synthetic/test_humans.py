@@ -56,7 +56,7 @@ def test_nobody_is_logged_after_the_participant(tmp_path: Path) -> None:
         ("leeds", "leeds_2v", {"count": 30}, {"initial": 0.095, "constant": 0.275, "critical": 0.0}),
         ("round", "round_2v", {"count": 6, "minutes": 10.0}, {"initial": 0.267, "constant": 0.407, "critical": 0.050}),
         ("interaction", "interaction_2v", {"count": 4, "minutes": 10.0}, {}),
-        ("highd", "highd", {"count": 6, "minutes": 15.0}, {}),
+        ("highd", "highd", {"count": 12, "minutes": 15.0}, {}),
     ],
 )
 def test_logistic_regression_is_neither_lost_nor_perfect(

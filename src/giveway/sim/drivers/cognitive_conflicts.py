@@ -131,7 +131,13 @@ def _recorded_path(batch: Batch, w: int, i: int) -> CarPath | None:
     """Path through the recorded positions of a car on replay."""
     rec = batch.static.rec[w, i]
     seen = np.flatnonzero(batch.static.rec_on[w, i]) if rec.size else np.zeros(0, dtype=np.int64)
-    return path_through(rec[seen, :2], float(rec[seen[0], 4])) if seen.size else None
+    return _path(rec[seen, :2].tobytes(), float(rec[seen[0], 4])) if seen.size else None
+
+
+@lru_cache(maxsize=4096)
+def _path(xy: bytes, heading_rad: float) -> CarPath:
+    """Path through positions (N, 2); roll-outs and cells of one case share it."""
+    return path_through(np.frombuffer(xy).reshape(-1, 2), heading_rad)
 
 
 def join_conflicts(

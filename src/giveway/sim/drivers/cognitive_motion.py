@@ -147,7 +147,9 @@ def write_plans(
         plan = plans[w, i]
         cruise(plan, s, v, a, max(free_speed[m], v))
         plan[0] = s + (whole - early if odd else early)
-        for k in range(1, plan.size):
-            plan[k] = max(plan[k], plan[k - 1])
+        k = 1
+        while k < plan.size and plan[k] < plan[k - 1]:  # only the first place has changed, the others never fall
+            plan[k] = plan[k - 1]
+            k += 1
         kinds[w, i] = ALONG
         speeds[w, i] = max(0.0, speed[m] + a * (DECISION_S if odd else half))

@@ -32,7 +32,7 @@ LANE_M = 3.9
 LIMIT_MPS = 70.0
 """There is none."""
 HABITS = Habits(headway_s=0.9, min_gap_m=2.5, comfort_mps2=1.8, settle_mps2=1.0, jerk_mps3=3.0)
-PEOPLE = Population(critical_gap_s=8.0, between=0.3, within=0.62, speed_bias=0.5, reference_mps=5.0)
+PEOPLE = Population(critical_gap_s=5.0, between=0.3, within=0.62, speed_bias=0.5, reference_mps=5.0)
 """Gaps are measured in seconds until the car behind has closed up; the speed is the one with which it closes up."""
 
 
