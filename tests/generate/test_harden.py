@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from giveway.core.errors import FileFormatError, UsageError
+from giveway.core.errors import ConfigError, FileFormatError, UsageError
 from giveway.generate.egos import resolve_ego
 from giveway.generate.harden import _calm, _drive, _return, _search, _with, harden
 from giveway.generate.worlds import WorldSettings
@@ -29,7 +29,9 @@ def test_what_was_learned_from_fails_less_often_and_candidates_are_kept(made, tm
     assert learned.before == learned.tests > 20, "every failure happens again with the planner as it was"
     assert learned.after < learned.before
     assert {c.name for c in found.checks} >= {"kinds held out", "attacker held out (policy)", "ordinary traffic"}
-    assert len(json.loads((folder / "candidates.json").read_text())) == 24
+    assert len(json.loads((folder / "candidates.json").read_text())["scores"]) == 24
+    with pytest.raises(ConfigError, match="another hardening"):
+        harden(folder, planner="idm", road="straight", budget=128, generations=3, seed=2)
     text = found.table().text()
     assert "fresh maneuver, map_elites" in text
     again = harden(folder, planner="idm", road="straight", budget=128, generations=3, seed=1)

@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 
 from giveway.core.arrays import FloatArray
 from giveway.core.checked import Expect, read_json
-from giveway.core.errors import EmptySelectionError, FileFormatError, UsageError
+from giveway.core.errors import ConfigError, EmptySelectionError, FileFormatError, UsageError
 from giveway.core.files import write_text
 from giveway.core.seeds import seed_for
 from giveway.generate.arena import FOUND
@@ -39,6 +40,7 @@ from giveway.generate.policies import shipped_file
 from giveway.generate.protocol import EpisodeRecord
 from giveway.generate.search.evolution import EvolutionSearch
 from giveway.generate.search.protocol import SearchScores
+from giveway.generate.world_files import planner_facts
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.reports.table import Table, entry, table_of
 from giveway.sim.state import DriverCode
@@ -161,6 +163,7 @@ def harden(
     Raises:
         UsageError: a planner without parameters that can be tuned.
         EmptySelectionError: no failure of grade C or better was found to learn from.
+        ConfigError: the folder holds another hardening.
     """
     settings = WorldSettings(road=road, ego=planner, actions="lateral")
     ego = resolve_ego(planner)
@@ -168,6 +171,8 @@ def harden(
         raise UsageError(
             "this planner has no parameters to tune", where="--planner", found=planner, hint="idm, lattice"
         )
+    facts = {"planner": [planner, *planner_facts(planner)], "road": road, "budget": budget, "seed": seed}
+    kept = _Known(out / "candidates.json", facts)
     found = {name: _search(settings, name, search, budget, seed) for name, search in (*ATTACKERS, ("policy", "random"))}
     kinds = sorted({one.kind for name, _ in ATTACKERS for one in found[name]})
     apart = set(kinds[EVERY - 1 :: EVERY])
@@ -178,9 +183,9 @@ def harden(
         )
     say(f"{len(known)} failures to learn from, {len(kinds) - len(apart)} kinds; {len(apart)} kinds held out")
     known = [known[n] for n in np.linspace(0, len(known) - 1, min(MOST_TESTS, len(known))).astype(int)]
-    tests = _Tests(settings, found=known, ordinary_seed=seed_for(seed, "ordinary"))
-    base = tests.score(ego)
-    genes, score = _tuned(ego, tests, out / "candidates.json", generations, seed, say)
+    score_of = partial(_score, settings, known, seed_for(seed, "ordinary"))
+    base = score_of(ego)
+    genes, score = _tuned(ego, score_of, kept, generations, seed, say)
     best = _with(ego, genes) if score > base else ego
     values = _changed(ego, best)
     out.mkdir(parents=True, exist_ok=True)
@@ -210,19 +215,10 @@ def _search(settings: WorldSettings, name: str, search: str, budget: int, seed: 
     ]
 
 
-@dataclass(slots=True)
-class _Tests:
-    """What candidates are tried on."""
-
-    settings: WorldSettings
-    found: Sequence[Found]
-    ordinary_seed: int
-
-    def score(self, ego: Ego) -> float:
-        """R, half found failures, half ordinary traffic."""
-        attacked = [_return(r) for r in _drive(self.settings, self.found, ego)]
-        calm = [_return(r) for r in _calm(self.settings, self.ordinary_seed, len(self.found), ego)]
-        return 0.5 * float(np.mean(attacked)) + 0.5 * float(np.mean(calm))
+def _score(settings: WorldSettings, found: Sequence[Found], seed: int, ego: Ego) -> float:
+    """R, half found failures, half as many scenes of ordinary traffic."""
+    attacked, calm = _drive(settings, found, ego), _calm(settings, seed, len(found), ego)
+    return 0.5 * float(np.mean([_return(r) for r in attacked])) + 0.5 * float(np.mean([_return(r) for r in calm]))
 
 
 def _drive(settings: WorldSettings, found: Sequence[Found], ego: Ego) -> list[EpisodeRecord]:
@@ -283,27 +279,52 @@ def _changed(before: Ego, after: Ego) -> dict[str, float]:
     return {n: v for n, v in new._asdict().items() if v != getattr(old, n)}
 
 
+class _Known:
+    """Scores of candidates in a file.
+
+    Args:
+        file: where; written after each generation.
+        facts: what they are scores of.
+
+    Raises:
+        ConfigError: the file holds scores of something else.
+    """
+
+    def __init__(self, file: Path, facts: Mapping[str, Any]) -> None:
+        there: Any = read_json(file, expect=KNOWN) if file.is_file() else {"of": facts, "scores": {}}
+        if there.get("of") != facts:
+            raise ConfigError(
+                "the folder holds another hardening",
+                where=file.parent,
+                found=there.get("of"),
+                hint="use the same settings to go on, or another --out",
+            )
+        self._file, self._facts = file, facts
+        self.scores: dict[str, float] = there["scores"]
+
+    def write(self) -> None:
+        """Keep what is known."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(self._file, json.dumps({"of": self._facts, "scores": self.scores}))
+
+
 def _tuned(
-    ego: Ego, tests: _Tests, file: Path, generations: int, seed: int, say: Callable[[str], None]
+    ego: Ego, score_of: Callable[[Ego], float], known: _Known, generations: int, seed: int, say: Callable[[str], None]
 ) -> tuple[FloatArray, float]:
-    """CMA-ES over the factors; scores of candidates are kept in a file."""
-    known: dict[str, float] = read_json(file, expect=KNOWN) if file.is_file() else {}
+    """CMA-ES over the factors."""
     search = EvolutionSearch(0, len(RANGES[ego.driver]), seed, CANDIDATES)
     best, genes = -math.inf, np.full(len(RANGES[ego.driver]), 0.5)
     for number in range(generations):
         asked = search.ask()
-        scores = np.zeros(len(asked))
-        for n, one in enumerate(asked):
+        for one in asked:
             key = ",".join(float(v).hex() for v in one)
-            if key not in known:
-                known[key] = tests.score(_with(ego, one))
-            scores[n] = known[key]
-            if scores[n] > best:
-                best, genes = float(scores[n]), one
-        none = np.zeros(len(asked))
-        search.tell(asked, SearchScores(violation=none > 0, danger=scores, triggers=none.astype(np.int64)))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(file, json.dumps(known))
+            if key not in known.scores:
+                known.scores[key] = score_of(_with(ego, one))
+            if known.scores[key] > best:
+                best, genes = known.scores[key], one
+        scores = np.array([known.scores[",".join(float(v).hex() for v in one)] for one in asked])
+        search.tell(asked, SearchScores(violation=scores > np.inf, danger=scores, triggers=np.zeros(len(asked), int)))
+        known.write()
         say(f"generation {number + 1} of {generations}: best return {best:.3f}")
     return genes, best
 
