@@ -10,7 +10,15 @@ import polars as pl
 
 from giveway.core.errors import GivewayError
 from giveway.experiments.store import Store
-from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
+from giveway.gaps.metric_table import (
+    CRITICAL,
+    SATURATED_AUC,
+    MetricTable,
+    Scores,
+    Selection,
+    saturating,
+    select_results,
+)
 from giveway.gaps.naming import dataset_title
 from giveway.gaps.significance import can_decide, tie_groups, tied_on_critical_split
 from giveway.metrics import METRICS
@@ -21,8 +29,8 @@ from giveway.stats.proportions import auc_interval
 QUESTION = "Does a model know whether a driver takes the gap?"
 METRIC = ("auc", "auc_paper", "auc_printed")
 TIMES = ("constant", "initial", "critical")
-SATURATED, MIN_OF_CLASS, ONE_ANSWER = 0.98, 10, 1e-3
-"""AUC of a saturated benchmark; smallest class that decides something; range of p of a model that answers alike."""
+MIN_OF_CLASS, ONE_ANSWER = 10, 1e-3
+"""Smallest class that decides something; range of p of a model that answers alike."""
 NAMED = 3
 
 
@@ -145,9 +153,8 @@ def _hard(scores: dict[str, Scores], critical: tuple[int, int]) -> str:
 def _warnings(
     scores: dict[str, Scores], random: tuple[int, int], critical: tuple[int, int], alike: Sequence[str]
 ) -> Iterable[str]:
-    top = [m for m, s in scores.items() if np.isfinite(s.value).any() and float(np.nanmean(s.value)) >= SATURATED]
-    if len(top) > 1:
-        yield f"Saturated: {len(top)} models reach {SATURATED}. Rank them on the critical split or by log loss."
+    if top := [model for _, model in saturating(scores)]:
+        yield f"Saturated: {_listed(top)} reach {SATURATED_AUC}. Rank models on the critical split or by log loss."
     for name, classes in (("test", random), ("critical test", critical)):
         if 0 < min(classes) < MIN_OF_CLASS or (sum(classes) and not min(classes)):
             yield f"Nothing is decided by the {name}: one class has {min(classes)} of {sum(classes)} cases."
