@@ -162,6 +162,14 @@ def test_a_model_leads_to_its_cases_and_a_case_to_its_replay(page, site: Path, b
     assert_clean(page, site)
 
 
+def test_an_address_can_name_what_cells_are_filtered_by(page, site: Path) -> None:
+    page.goto((site / "r" / "cells.html").as_uri() + "#model=LR_1D")
+    page.wait_for_selector(".browser[data-ready]")
+    assert page.locator(".browser [role=status]").inner_text() == "60 of 1,200 rows"
+    assert page.get_by_label("model").input_value() != ""
+    assert_clean(page, site)
+
+
 def test_cells_sort_filter_search_and_turn_pages(page, site: Path) -> None:
     open_page(page, site / "r" / "cells.html")
     status = page.locator(".browser [role=status]")

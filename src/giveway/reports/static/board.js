@@ -22,7 +22,7 @@
   }
 
   function plot(place, chart, row) {
-    const width = Math.floor(place.clientWidth), height = 18 * Math.max(row.marks.length, 1) + 8, domain = ends(chart.ticks);
+    const width = Math.floor(place.clientWidth), height = Math.max(place.clientHeight, 18 * row.marks.length + 8), domain = ends(chart.ticks);
     if (width < 40) return;
     const to = scale(...domain, 8, width - 8);
     const said = row.marks.map((m) => `${m.critical ? "critical split" : "random splits"} ${m.text}`).join(", ");
@@ -30,7 +30,7 @@
     for (const tick of chart.ticks) root.append(svg("line", { class: "grid", x1: to(tick), x2: to(tick), y1: 0, y2: height }));
     if (chart.chance !== null) root.append(svg("line", { class: "chance", x1: to(chart.chance), x2: to(chart.chance), y1: 0, y2: height }));
     row.marks.forEach((mark, k) => {
-      const y = 13 + 18 * k;
+      const y = height / 2 + 18 * (k - (row.marks.length - 1) / 2);
       if (!mark.critical) for (const value of row.repeats) root.append(svg("line", { class: "repeat", x1: to(value), x2: to(value), y1: y - 5, y2: y + 5 }));
       addMark(root, mark, to(between(mark.value, domain)), y, to, domain);
     });
