@@ -43,7 +43,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/lint-imports --no-cache >/dev/null && echo "import contracts kept"
 
 docs: $(VENV)/.dev
-	@$(BIN)/zensical build --clean
+	@PYTHONPATH=tools $(BIN)/zensical build --clean --strict
 
 # A stamp file per kind of installation, renewed when the requirements change.
 $(VENV)/.user: pyproject.toml $(CONSTRAINTS)

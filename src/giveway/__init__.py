@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")  # its functions differ in the last bit; before numba is imported
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AgentKind",

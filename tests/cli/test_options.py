@@ -40,6 +40,7 @@ OWN = {
     "generate train": "traffic algorithm reward actions observation round_steps warm_steps prior max_rounds",
     "generate run": "search perturb campaigns",
     "generate bench": "sanity arena method trainings train_seeds seeds against prior",
+    "generate harden": "generations",
     "generate table": "realism",
     "generate export": "counting",
     "study create": "num_clips anchors practice checks repeats per_rater seconds up recorded origin template video "

@@ -13,6 +13,7 @@ from giveway.demo.run import CHAPTERS, ORDER, REPORT, report_of
 from giveway.demo.study import DRAWS
 from giveway.generate.pages import REALISM
 from giveway.generate.summary import recorded_reference, summarize
+from giveway.reports.results import Results
 from giveway.study.analysis import analyze_study
 from giveway.study.workspace import open_study
 
@@ -69,6 +70,21 @@ def test_the_report_prints_the_numbers_of_the_chapters(told, monkeypatch):
     home = words_of(made.page)
     assert all(part.pages[0].answer.sentence in home for part in made.parts)
     assert "generated traffic" in home and "simulated raters" in home
+
+
+def test_people_compare_a_mind_with_a_formula_and_with_drivers_on_the_same_roads(tmp_path, monkeypatch):
+    monkeypatch.setattr("giveway.demo.minds.MAX_CASES", 3)
+    monkeypatch.setattr("giveway.demo.study.NUM_CLIPS", 5)
+    for name in ("minds", "study"):
+        CHAPTERS.get(name).run(tmp_path, 0)
+    study = open_study(tmp_path / "study" / "answered")
+    clips = [clip for clip in study.clips if clip.role == "main" and not clip.condition.startswith("broken")]
+    study.engine.dispose()
+    assert {clip.condition for clip in clips} == {"synthetic", "idm", "mind"}
+    minds = Results.open(tmp_path / "minds" / "mind")
+    assert minds.log(case="merge-00", predictor="constant_velocity").minds is not None
+    made = report_of(tmp_path)
+    assert sum(part.kind == "drive" and part.pages[0].answer is None for part in made.parts) == 2
 
 
 @pytest.mark.slow

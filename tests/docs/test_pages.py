@@ -20,10 +20,18 @@ import typer
 
 from docs.pages import ROOT, TYPED, Block, blocks, pages
 from giveway.cli.main import app, run
+from giveway.gaps.presets import PRESETS
 
 PAGES = pages()
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 EXECUTED = [page for page in PAGES if any(block.language in {"console", "python"} for block in blocks(page))]
+SMALLER = {
+    "datasets": ["lgap", "leeds_2v"],
+    "models": ["LR_1D", "CV"],
+    "splits": {"random": 2, "critical": 1},
+    "missing": [{"dataset": "leeds_2v", "t0": "critical"}],
+}
+"""The preset `quick` as pages run it here: the same commands over a smaller grid."""
 STARTED = re.compile(r"https?://|listening|waiting", re.IGNORECASE)
 
 
@@ -56,6 +64,7 @@ def test_commands_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PRESETS, "quick", {**PRESETS["quick"], **SMALLER})
     monkeypatch.syspath_prepend(str(tmp_path))
     namespace: dict[str, Any] = {"__name__": "page"}
     with contextlib.ExitStack() as servers:
@@ -136,7 +145,7 @@ def unknown_words(words: list[str]) -> list[str]:
     command: Any = typer.main.get_command(app)
     context = command.make_context("giveway", [], resilient_parsing=True)
     rest = words[1:]
-    while rest and hasattr(command, "get_command"):
+    while rest and not rest[0].startswith("-") and hasattr(command, "get_command"):
         inner = command.get_command(context, rest[0])
         if inner is None:
             return [rest[0]]

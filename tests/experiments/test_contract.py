@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import experiments.contract_experiments as shapes
+import giveway
 from giveway.core.errors import StoreError
 from giveway.core.seals import seal
 from giveway.experiments import Cell, Executor, ProcessExecutor, SerialExecutor, Store, compute, run, status, verify
@@ -254,7 +255,7 @@ def test_an_experiment_is_run_from_its_specification_with_provenance(tmp_path: P
     assert start["experiment"] == "contract_experiments:SQUARES"
     assert start["spec"] == {"count": 3}
     assert start["inputs"] == {"numbers": "0123"}
-    assert start["code"]["giveway"]
+    assert start["code"]["giveway"] == giveway.__version__
     again = run(shapes.SQUARES, spec, tmp_path / "R", engine=SerialExecutor(), machine={"folder": str(tmp_path)})
     assert (again.done, again.skipped) == (0, 3)
     assert len(Store(tmp_path / "R").provenance()) == 2, "every start is recorded, also one that finds nothing to do"

@@ -104,6 +104,13 @@ def test_a_conflict_that_no_pair_passes_is_one_sentence_with_the_field(change):
     assert "conflict 'crossing', target_gate and priority_gate" in (caught.value.where or "")
 
 
+def test_a_rule_that_nobody_confirmed_is_a_warning():
+    told, guessed = found(CONFLICT), found({k: v for k, v in CONFLICT.items() if k != "rule"})
+    assert not any("guess" in note for note in told.notes)
+    assert any("'crossing': who yields is a guess" in note for note in guessed.notes)
+    assert guessed.raw.num_samples == told.raw.num_samples
+
+
 def test_without_declaration_and_map_it_says_what_to_do():
     with pytest.raises(DataError, match="nothing says where gaps are") as caught:
         found()

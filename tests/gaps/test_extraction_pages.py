@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from giveway.cli.main import run
 from giveway.experiments import SerialExecutor
-from giveway.gaps.extraction_pages import REPLAYS, extraction_pages, spreads
+from giveway.gaps.extraction_pages import REPLAYS, extraction_pages, label_examples, spreads, write_extraction
 from giveway.gaps.profile import CLEAN, PRINTED, profile_with
 from giveway.gaps.replays import SampleSet, sample_sets
 from giveway.gaps.run import run_gaps
@@ -68,6 +69,22 @@ def test_the_page_names_what_was_dropped_and_links_three_replays(sets: list[Samp
         assert players[0].document()["title"]
     warned = [b.text for b in first.blocks if isinstance(b, Paragraph) and b.warning]
     assert len(warned) == sum(len(one.extracted.report.warnings) for one in sets) > 0
+
+
+def test_every_label_has_replays_of_samples_that_have_it(sets: list[SampleSet]) -> None:
+    first, *examples = extraction_pages(sets, PageLimits())
+    labels = next(b for b in first.blocks if isinstance(b, Table) and b.title == "Labels")
+    assert {row[3].link for row in labels.rows} <= {page.file for page in examples}
+    for one in sets:
+        truth, ids = one.extracted.samples.truth, one.extracted.samples.inputs.sample_id.tolist()
+        for label, named in label_examples(one).items():
+            assert all(bool(truth.accepted[ids.index(name)]) == (label == "accepted") for name in named)
+
+
+@pytest.mark.parametrize("is_synthetic", [True, False])
+def test_only_made_traffic_is_called_not_real(sets: list[SampleSet], tmp_path: Path, is_synthetic: bool) -> None:
+    write_extraction(tmp_path, [replace(sets[0], is_synthetic=is_synthetic)])
+    assert ("Not real traffic" in (tmp_path / "extraction" / "index.html").read_text()) == is_synthetic
 
 
 def test_pictures_show_every_sample_once(sets: list[SampleSet]) -> None:

@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from giveway.core.scene import Provenance, Scene
+from giveway.core.tracks import Tracks
 from giveway.gaps.extract import SampleRules, find_gaps, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
+from giveway.gaps.extractions.ring_roles import Ring, ring_gaps
 from giveway.gaps.profile import CLEAN, PAPER
 from giveway.gaps.sources import scenes_of, source_at
 from giveway.gaps.splits import SPLITS
@@ -160,3 +163,47 @@ def test_the_switches_matter(roots):
             )
             other += not same
         assert other > 0, switch
+
+
+def going_around(spans_s, time_s):
+    """(A, T, 2) cars on a ring of 17 m, each recorded from when it is 90 degrees before T's entry; 7.9 s per lap."""
+    angle = -np.pi / 2 + 0.8 * (time_s - np.array([[begin] for begin, _ in spans_s]))
+    there = np.array([(time_s >= begin) & (time_s < end) for begin, end in spans_s])
+    return np.where(there[..., None], 17.0 * np.stack([np.cos(angle), np.sin(angle)], axis=-1), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("follower_s", "in_paper", "in_clean"),
+    [((11.0, 16.0), False, True), ((4.0, 9.0), True, True), (None, False, True)],
+    ids=["after both", "between", "none"],
+)
+def test_role_2_of_a_car_that_passes_twice(follower_s, in_paper, in_clean):
+    """The published code takes the owner of the next passage in the ring, E itself included (note, section 2).
+
+    E then stands behind itself and passes at its own frame, so that the veto on roles throws the candidate out. By
+    hand: E passes T's entry at 2 and at 9.8 s; F at 13 s (role 2 is E in ``paper``), at 6 s (F), or there is no F.
+    """
+    time_s = np.arange(0.0, 30.0, 0.04)
+    way = np.where(time_s < 26.0, np.maximum(60.0 - 5.0 * time_s, 32.0), np.maximum(240.0 - 8.0 * time_s, 10.0))
+    spans = [(0.0, 16.0), *([] if follower_s is None else [follower_s])]
+    xy = np.concatenate([np.stack([way, np.full(len(time_s), -1.0)], axis=1)[None], going_around(spans, time_s)])
+    tracks = Tracks(
+        time_s=time_s,
+        xy=xy,
+        heading=np.where(np.isnan(xy[..., 0]), np.nan, 0.0),
+        velocity=np.where(np.isnan(xy), np.nan, 0.0),
+        observed=np.isfinite(xy[..., 0]),
+        size=np.tile([4.5, 1.8], (len(xy), 1)),
+        kind=np.zeros(len(xy), dtype=np.int64),
+        ids=np.array(["T", "E", "F"][: len(xy)]),
+    )
+    scene = Scene(tracks=tracks, location="0", provenance=Provenance(dataset="round", recording="00"))
+    ring = Ring(center=np.zeros(2), outer_m=20.0, inner_m=5.0)
+    for profile, kept in ((PAPER, in_paper), (CLEAN, in_clean)):
+        gaps = list(ring_gaps(scene, ring, prefix="r", profile=profile))
+        of_ego = [gap for gap in gaps if gap is not None and "/EE@" in gap.sample_id]
+        assert len(of_ego) == (2 if kept else 0)
+        assert sum(gap is None for gap in gaps) >= (0 if kept else 2)
+        for gap in of_ego:
+            seen = np.isfinite(gap.xy[:, 3, 0])
+            assert seen.sum() == (0 if follower_s is None else round(25 * (follower_s[1] - follower_s[0])))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from giveway.drive.answer import drive_answer, telling_pair
-from giveway.gaps.answer import gap_answer
+from giveway.gaps.answer import _warnings, gap_answer
 from giveway.gaps.judgment import Judgment
 from giveway.gaps.metric_table import Scores
 from giveway.gaps.significance import tie_groups
@@ -165,3 +165,15 @@ def test_without_random_splits_there_is_no_empty_chart(tmp_path):
     frame = results.frame().with_columns(pl.lit("critical").alias("split")).unique(places, maintain_order=True)
     answer = gap_answer(results.store, frame, [])
     assert answer.chart is None and answer.sentence.startswith("No model has an AUC here.")
+
+
+def test_the_answer_warns_of_a_saturated_test_and_names_who_saturates_it():
+    def scores(*values: float) -> Scores:
+        return Scores(repetition=tuple(range(len(values))), value=np.array(values), critical=math.nan,
+                      num_samples=40, num_critical=0)  # fmt: skip
+
+    open_ = {"LR_1D": scores(0.9, 0.91), "CV": scores(0.6, 0.7)}
+    assert list(_warnings(open_, (20, 20), (20, 20), ())) == []
+    shut = {"LR_1D": scores(0.99, 1.0), "T++": scores(0.98, 0.99), "CV": scores(0.6, 0.7)}
+    (said,) = _warnings(shut, (20, 20), (20, 20), ())
+    assert said.startswith("Saturated: LR_1D and T++ reach 0.98.")

@@ -26,6 +26,7 @@ from giveway.reports.charts import ticks
 from giveway.reports.citations import bibliography, citations_for
 from giveway.reports.content import Answer, Answers, Page, PageLimits, Paragraph, Part, Picture, Replay, origin_blocks
 from giveway.reports.find import make_report
+from giveway.reports.leaderboard import Board
 from giveway.reports.live_charts import Forest, Mark, Row
 from giveway.reports.rendering import render_page, script_text, single_page
 from giveway.reports.results import Results
@@ -294,8 +295,13 @@ def test_drives_within_the_interval_of_the_best_are_tied() -> None:
         "open_loop_agreement": [{"planner": "p", "spearman": 1.0, "low": 0.5, "high": 1.0, "predictors": 3}],
     }
     blocks = summary_blocks(summary)
-    board = blocks[0]
-    assert isinstance(board, Table)
+    board = next(block for block in blocks if isinstance(block, Table))
+    forest = blocks[0]
+    assert isinstance(forest, Board)
+    assert [(row.rank, row.name, [m.tied for m in row.marks]) for row in forest.rows] == [
+        ("1 =", "a", [True]), ("1 =", "b", [True]), ("3", "c", [False])
+    ]  # fmt: skip
+    assert forest.rows[0].link == "cells.html#predictor=a"
     assert [(r[1].text, r[2].mark) for r in board.rows] == [("a", "best"), ("b", "tied"), ("c", "")]
     assert [r[0].text for r in board.rows] == ["1 =", "1 =", "3"]
     answer = drive_answer(summary)

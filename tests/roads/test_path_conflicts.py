@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +23,7 @@ from giveway.roads.path_conflicts import (
 )
 
 DT_S = 0.1
+PLAIN = runpy.run_path(str(Path(__file__).with_name("plain_path_conflicts.py")))
 
 
 def tracks_of(*xys, size=(4.0, 2.0), kind=AgentKind.CAR) -> Tracks:
@@ -172,3 +176,16 @@ def test_exchanging_t_and_e_exchanges_who_came_first(one, two):
     (t_a, t_b), (u_b, u_a) = order_of(a, b, here), order_of(b, a, there)
     if min(abs(t_a - t_b), abs(u_a - u_b)) > 1.0:  # NaN: not observed
         assert (t_a < t_b) == (u_a < u_b)
+
+
+@settings(max_examples=60, deadline=None)
+@given(one=curves, two=curves)
+def test_the_plain_loop_finds_the_same(one, two):
+    a, b = of(curve(*one), curve(*two))
+    near = 0.5 * (a.width_m + b.width_m) + PLAIN["MARGIN"]
+    s_in, passages = PLAIN["conflict"](a.xy.tolist(), b.xy.tolist(), near)
+    found = path_conflict(a, b)
+    assert {None: "no_conflict", 0: "same_lane"}.get(s_in, "conflict") == found.status
+    assert [passage.u_in_m for passage in found.passages] == [0.5 * u for u in passages]
+    if passages:
+        assert found.s_in_m == 0.5 * s_in

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 from typer.core import TyperGroup
 
-from giveway.cli.envelope import Done, failed_cells, print_done, table_rows
+from giveway.cli.envelope import Done, failed_cells, is_table, print_done, table_rows
 from giveway.cli.needs import needs_of
 from giveway.cli.options import ENGINE, EVERY, RUN, SHARED, Opt
 from giveway.cli.progress import counting
@@ -170,7 +170,7 @@ class Call:
             out: file; printed without it.
             facts: further entries of the result.
         """
-        text = getattr(made, format)()
+        text = made if format == "text" and out is None and is_table(made) else getattr(made, format)()
         if out is not None:
             write_text(out, text)
             text = f"table written to {out}"
@@ -229,6 +229,9 @@ def command(
 
 def _declared(parameter: inspect.Parameter, hint: Any) -> inspect.Parameter:
     """The parameter of a command as typer wants it."""
+    inner = next((part for part in get_args(hint) if get_origin(part) is Annotated), None)
+    if inner is not None and get_origin(hint) is not Annotated:  # X | None of an annotated X
+        hint = Annotated[get_args(inner)[0] | None, *get_args(inner)[1:]]
     kind, notes = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
     note = notes[0] if notes else SHARED[parameter.name]
     if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:

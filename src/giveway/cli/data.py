@@ -79,7 +79,10 @@ def verify(call: Call, folder: Folder, *, dataset: str, accept_implausible: Impl
             sys.stderr.write(f"{_text(problem)}\n")
     return Done(
         result={**result, **totals, "locations": sites},
-        text=_summary(adapter.info.title, found, totals, sites),
+        text=[
+            *_summary(adapter.info.title, found, totals, sites),
+            *([f"next: giveway data show {folder} -d {dataset}"] if found.ok else []),
+        ],
         holds=found.ok,
     )
 

@@ -69,7 +69,12 @@ def mine(
     sources = ", ".join(f"{name} {n}" for name, n in found["right_of_way_by"].items())
     return Done(
         result={"file": out, **found},
-        text=[f"{found['cases']} cases in {out}: {kinds}", f"right of way by {sources}", *found["left_out"]],
+        text=[
+            f"{found['cases']} cases in {out}: {kinds}",
+            f"right of way by {sources}",
+            *found["left_out"],
+            f"next: giveway drive run -c {out} --data {folder} -p constant_velocity -o R",
+        ],
     )
 
 

@@ -7,6 +7,8 @@ import dataclasses
 import io
 import json
 import math
+import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,9 +122,21 @@ def _print(document: Mapping[str, Any]) -> None:
 def _text(shown: Any) -> str:
     if isinstance(shown, str):
         return shown
+    if is_table(shown):
+        return str(shown.text(terminal_width()))
     if hasattr(shown, "text"):
         return str(shown.text())
     return "\n".join(part for item in shown if (part := _text(item).rstrip("\n")))
+
+
+def is_table(shown: Any) -> bool:
+    """Whether it is a table, which can be printed within a width; without importing what tables need."""
+    return type(shown).__module__ == "giveway.reports.table"
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal, or of ``COLUMNS``; None where output goes to a file or another program."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else None
 
 
 def _plain(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -278,6 +279,34 @@ command(
         *(["generate/torch"] if values["trainings"] else []),
     ],
 )(bench)
+
+
+@command(app, needs=("generate/cma", "generate/safetensors"))
+def harden(
+    call: Call,
+    *,
+    out: Annotated[Path, "Folder for the tuned planner; run again to resume."],
+    planner: Annotated[str, "Built-in planner whose parameters are tuned: idm or a lattice."] = "idm",
+    road: str = "straight",
+    budget: Annotated[int, "Tests of each search for failures."] = 512,
+    generations: Annotated[int, Opt("Generations of eight candidates each.", min=1, max=1000)] = 20,
+    seed: int = 0,
+) -> Done:
+    """Tune a planner on found failures; test on others and fresh attackers."""
+    from giveway.generate.harden import harden as run_hardening
+
+    made = run_hardening(
+        out, planner=planner, road=road, budget=budget, generations=generations, seed=seed, say=call.say
+    )
+    return Done(
+        result={
+            "planner": f"tuned:{out / 'tuned.json'}",
+            "parameters": dict(made.parameters),
+            "score": made.score,
+            "checks": [{**asdict(check), "change": check.change} for check in made.checks],
+        },
+        text=[made.table().text(), f"return {made.score[0]:.2f}, tuned {made.score[1]:.2f}"],
+    )
 
 
 @command(app)

@@ -10,6 +10,25 @@ from contextlib import contextmanager
 LINE_EVERY_S = 2.0
 
 
+class Pace:
+    """Units per second and the time left, as a text; nothing about the latter before it can be told."""
+
+    def __init__(self) -> None:
+        from giveway.experiments.progress import RemainingTime
+
+        self._began, self._remaining = time.monotonic(), RemainingTime()
+
+    def __call__(self, done: int, total: int) -> str:
+        """After so many units: ``"3.1/s, 40 s left"``."""
+        from giveway.experiments.progress import duration
+
+        elapsed = time.monotonic() - self._began
+        self._remaining.add(done, elapsed)
+        left = self._remaining.left_s(total)
+        rate = [f"{done / elapsed:.3g}/s"] if done and elapsed > 0 else []
+        return ", ".join([*rate, *([] if left is None else [f"{duration(left)} left"])])
+
+
 @contextmanager
 def counting(title: str, *, quiet: bool = False) -> Generator[Callable[[int, int, str], None]]:
     """A function to be called with (done, total, what comes next); a total of 0 is one that is not known.
@@ -20,30 +39,28 @@ def counting(title: str, *, quiet: bool = False) -> Generator[Callable[[int, int
     """
     if quiet:
         yield lambda done, total, current: None
-    elif sys.stderr.isatty():
+        return
+    pace = Pace()
+    if sys.stderr.isatty():
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        columns = (
-            TextColumn(title),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=None)
+        columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
+        with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None, pace="")
             yield lambda done, total, current: bar.update(
-                task, completed=done, total=total or None, description=current
+                task, completed=done, total=total or None, description=current, pace=pace(done, total)
             )
-    else:
-        last = time.monotonic()
+        return
+    last = time.monotonic()
 
-        def line(done: int, total: int, current: str) -> None:
-            nonlocal last
-            if time.monotonic() - last >= LINE_EVERY_S:
-                last = time.monotonic()
-                sys.stderr.write(f"{title}: {done}{f' of {total}' if total else ''}, {current}\n")
-                sys.stderr.flush()
+    def line(done: int, total: int, current: str) -> None:
+        nonlocal last
+        said = pace(done, total)
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            counted = f"{done}{f' of {total}' if total else ''}"
+            sys.stderr.write(f"{title}: {', '.join(part for part in (counted, said, current) if part)}\n")
+            sys.stderr.flush()
 
-        yield line
+    yield line

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict, cast
+from typing import Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -235,21 +236,24 @@ def lay_out(runs: Sequence[Run], columns: Sequence[FloatArray], agents: int, ins
         ``xy``, ``heading``, ``velocity`` and ``observed`` of :class:`Tracks`; NaN outside the stretches.
     """
     x, y, heading, vx, vy = columns
-    states: States = {
-        "xy": np.full((agents, instants, 2), np.nan),
-        "heading": np.full((agents, instants), np.nan),
-        "velocity": np.full((agents, instants, 2), np.nan),
-        "observed": np.zeros((agents, instants), dtype=np.bool_),
-    }
+
+    def filled(first: FloatArray, second: FloatArray | None) -> FloatArray:
+        dense = np.full((agents, instants) if second is None else (agents, instants, 2), np.nan)
+        for agent, begin, end, column in runs:
+            row = dense[agent, column : column + end - begin]
+            if second is None:
+                row[:] = first[begin:end]
+            else:
+                row[:, 0], row[:, 1] = first[begin:end], second[begin:end]
+        return dense
+
+    # Most of the time is the system's, which gives pages: several threads get them at once.
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        xy, velocity, angle = pool.map(filled, (x, vx, heading), (y, vy, None))
+    observed = np.zeros((agents, instants), dtype=np.bool_)
     for agent, begin, end, column in runs:
-        span = slice(column, column + end - begin)
-        states["xy"][agent, span, 0] = x[begin:end]
-        states["xy"][agent, span, 1] = y[begin:end]
-        states["heading"][agent, span] = heading[begin:end]
-        states["velocity"][agent, span, 0] = vx[begin:end]
-        states["velocity"][agent, span, 1] = vy[begin:end]
-        states["observed"][agent, span] = True
-    return states
+        observed[agent, column : column + end - begin] = True
+    return {"xy": xy, "heading": angle, "velocity": velocity, "observed": observed}
 
 
 def _runs(part: StateRows, first: int) -> list[Run]:
@@ -262,14 +266,19 @@ def _runs(part: StateRows, first: int) -> list[Run]:
     return list(zip(agents.tolist(), begins.tolist(), ends.tolist(), columns.tolist(), strict=True))
 
 
+def text_runs(words: pl.Series) -> tuple[list[str], IntArray]:
+    """Equal words that follow each other, taken as one: the word of each run, and how many rows it has."""
+    begins = np.flatnonzero((words != words.shift(1)).fill_null(True).to_numpy())
+    return words.gather(begins).to_list(), np.diff(np.append(begins, len(words)))
+
+
 def _codes(track: IntArray | pl.Series) -> tuple[IntArray, StrArray]:
     """(R,) small integers in order of first appearance, and what each stands for."""
     if isinstance(track, pl.Series):
-        frame = pl.DataFrame({"id": track})
-        labels = frame.get_column("id").unique(maintain_order=True)
-        lookup = pl.DataFrame({"id": labels, "code": np.arange(len(labels))})
-        codes = frame.join(lookup, on="id", how="left", maintain_order="left").get_column("code").to_numpy()
-        return cast(IntArray, codes), np.array(labels.to_list(), dtype=np.str_)
+        words, lengths = text_runs(track)
+        code = {word: n for n, word in enumerate(dict.fromkeys(words))}
+        codes = np.fromiter((code[word] for word in words), dtype=np.int64, count=len(words))
+        return np.repeat(codes, lengths), np.array(list(code), dtype=np.str_)
     change = np.flatnonzero(np.diff(track)) + 1
     heads = track[np.concatenate([[0], change])]
     values, where, inverse = np.unique(heads, return_index=True, return_inverse=True)

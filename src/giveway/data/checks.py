@@ -88,7 +88,8 @@ def check_jumps(
         column: name of the x column.
     """
     step = np.where(inner, np.diff(time_s), 1.0)
-    distance = np.hypot(np.diff(x), np.diff(y))
+    dx, dy = np.diff(x), np.diff(y)
+    distance = np.sqrt(dx * dx + dy * dy)  # coordinates are in range, nothing overflows
     jumps = np.flatnonzero(inner & (distance > MAX_SPEED_MPS * step)) + 1
     findings.rows(
         f"the position jumps faster than {MAX_SPEED_MPS:g} m/s",

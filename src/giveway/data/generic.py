@@ -17,7 +17,7 @@ from giveway.core.derivatives import backward_difference
 from giveway.core.errors import ConfigError, DatasetLayoutError
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
+from giveway.data.assemble import Grouping, StateRows, group_rows, text_runs, tracks_from_rows
 from giveway.data.checks import MAX_SPEED_MPS, check_constant, check_motion, check_sizes
 from giveway.data.declared import conflicts_file, declared
 from giveway.data.findings import Findings, relative_name
@@ -355,10 +355,9 @@ def _read(path: Path, part: FilePart, mapping: Mapping, findings: Findings) -> t
     data = original.replace(b'"', b"")
     if part.decimal == ",":
         data = data.replace(b",", b".")
-    table = parse_table(data, path, _format(part, mapping), findings)
+    table = parse_table(data, path, _format(part, mapping), findings, original=original)
     if table is None:
         return None
-    table = dataclasses.replace(table, sha256=sha256_of_bytes(original))
     before = findings.num_errors
     names = part.columns
     frame = _frames(table, names, mapping, findings)
@@ -485,20 +484,20 @@ def _kinds(table: Table, part: FilePart, mapping: Mapping, findings: Findings) -
     if part.columns.kind is None:
         default = part.default_kind or mapping.default_kind
         return np.full(table.num_rows, int(AgentKind[default.upper()]), dtype=np.int64)
-    words = table.text(part.columns.kind)
+    words, lengths = text_runs(table.text(part.columns.kind))
     known = part.kind_of
-    bad = (~words.is_in(list(known))).arg_true().to_numpy()
+    bad = np.flatnonzero(np.repeat([word not in known for word in words], lengths))
     if bad.size:
         findings.rows(
             "a kind of road user is not in the mapping",
             table.path,
             line_of(bad),
             column=part.columns.kind,
-            values=words.gather(bad).to_list(),
+            values=table.text(part.columns.kind).gather(bad).to_list(),
             hint=f"add it to [kinds] in {MAPPING_FILE}",
         )
         return None
-    return words.replace_strict({word: int(kind) for word, kind in known.items()}).to_numpy().astype(np.int64)
+    return np.repeat(np.array([int(known[word]) for word in words], dtype=np.int64), lengths)
 
 
 def _complete(

@@ -212,14 +212,15 @@ class DeclaredConflict(_Section):
         target_gate: line that those who may take the gap cross from its left to its right [m].
         priority_gate: the same for those who have priority.
         zone: polygon of the place; found from the paths if left out.
-        rule: ``target_yields``, or ``none`` if nobody has priority: both orders are candidates.
+        rule: ``target_yields``, or ``none`` if nobody has priority: both orders are candidates. Without it the target
+            yields, and everything made from it says that this is a guess.
     """
 
     name: Name
     target_gate: tuple[Point, Point]
     priority_gate: tuple[Point, Point]
     zone: list[Point] | None = None
-    rule: Literal["target_yields", "none"] = "target_yields"
+    rule: Literal["target_yields", "none"] | None = None
 
 
 class Mapping(_Section):

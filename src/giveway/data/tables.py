@@ -173,8 +173,21 @@ def read_table(path: Path, form: TableFormat, findings: Findings) -> Table | Non
     return parse_table(data, path, form, findings)
 
 
-def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) -> Table | None:
-    """As :func:`read_table`, for bytes that are in memory already; ``path`` is for messages."""
+def parse_table(
+    data: bytes, path: Path, form: TableFormat, findings: Findings, *, original: bytes | None = None
+) -> Table | None:
+    """As :func:`read_table`, for bytes that are in memory already.
+
+    Args:
+        data: what is parsed.
+        path: for messages.
+        form: what to expect.
+        findings: where problems go.
+        original: what is hashed, if the bytes of the file are others.
+
+    Returns:
+        As :func:`read_table`.
+    """
     header = decode_header(data, path, form, findings)
     if header is None:
         return None
@@ -184,14 +197,14 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     wanted = [column for column in form.columns if column.name in names]
     if has_nul(data, path, names, form.separator, findings):
         return None
-    scan = scan_bytes(data, form.separator)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        # Looking over the bytes and hashing them needs half as long as parsing and runs beside it.
+        beside = pool.submit(lambda: (scan_bytes(data, form.separator), sha256_of_bytes(original or data)))
+        raw = _parse(data, names, wanted, form)
+        scan, sha256 = beside.result()
     if scan.long_blocks.size and has_long_cells(data, scan, names, wanted, form.separator, path, findings):
         return None
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        # Hashing needs as long as a tenth of parsing and runs beside it.
-        digest = pool.submit(sha256_of_bytes, data)
-        frame = _parse(data, names, wanted, form, scan.separators)
-        sha256 = digest.result()
+    frame = None if raw is None else _checked(raw, data, names, wanted, form, scan.separators)
     if frame is None:
         report_bad_cells(data, names, wanted, form.separator, path, findings)
         return None
@@ -205,26 +218,35 @@ def parse_table(data: bytes, path: Path, form: TableFormat, findings: Findings) 
     return Table(path=path, frame=frame, header=header, sha256=sha256)
 
 
-def _parse(
-    data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat, separators: int
-) -> pl.DataFrame | None:
-    """The frame, or None if any wanted cell or any line is not as it must be."""
+def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat) -> pl.DataFrame | None:
+    """Wanted columns and the last one; None if a cell is not of its type."""
     types = {column.name: POLARS_TYPES[column.type] for column in wanted}
-    # Surplus columns may share a name; only the wanted ones are known to be unique.
-    unique = [name if name in types else f"{index}:{name}" for index, name in enumerate(names)]
-    last = unique[-1]
+    unique = _unique(names, wanted)
     try:
-        frame = pl.read_csv(
+        return pl.read_csv(
             data,
             has_header=False,
             skip_rows=1,
             separator=form.separator,
             schema={name: types.get(name, pl.String) for name in unique},
-            columns=[index for index, name in enumerate(unique) if name in types or name == last],
+            columns=[index for index, name in enumerate(unique) if name in types or name == unique[-1]],
             quote_char=None,
         )
     except pl.exceptions.PolarsError:
         return None
+
+
+def _unique(names: tuple[str, ...], wanted: list[Column]) -> list[str]:
+    """Surplus columns may share a name; only the wanted ones are known to be unique."""
+    kept = {column.name for column in wanted}
+    return [name if name in kept else f"{index}:{name}" for index, name in enumerate(names)]
+
+
+def _checked(
+    frame: pl.DataFrame, data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat, separators: int
+) -> pl.DataFrame | None:
+    """Wanted columns in one piece each, or None if any of their cells or any line is not as it must be."""
+    last = _unique(names, wanted)[-1]
     # polars fills short lines with nulls and drops surplus cells of columns it was not asked for. A wrong total of
     # separators shows surplus cells, unless short lines make up for them; those show as nulls in the last column.
     num_lines = frame.height + 1

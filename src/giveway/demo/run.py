@@ -20,6 +20,7 @@ CHAPTERS: Registry[Chapter] = Registry(
         "recordings": "giveway.demo.recordings:chapter",
         "gaps": "giveway.demo.gaps:chapter",
         "drive": "giveway.demo.drive:chapter",
+        "minds": "giveway.demo.minds:chapter",
         "generate": "giveway.demo.generate:chapter",
         "study": "giveway.demo.study:chapter",
     },
@@ -27,7 +28,7 @@ CHAPTERS: Registry[Chapter] = Registry(
 )
 """Chapters by name."""
 
-ORDER = ("recordings", "gaps", "drive", "generate", "study")
+ORDER = ("recordings", "gaps", "drive", "minds", "generate", "study")
 """The order in which they are run."""
 REPORT, TITLE = "report", "Who goes first? Four questions, four answers"
 LIMITS = PageLimits(samples=40, replays=24)
@@ -68,10 +69,12 @@ def run_demo(root: Path, *, seed: int = 0, say: Callable[[str], None] = print) -
     seconds: dict[str, float] = {}
     count = len(ORDER) + 1
     for number, chapter in enumerate(map(CHAPTERS.get, ORDER), start=1):
+        say(f"[{number}/{count}] {chapter.title} …")
         began = time.perf_counter()
         chapter.run(root, seed)
         seconds[chapter.name] = time.perf_counter() - began
         say(f"[{number}/{count}] {chapter.title}: {seconds[chapter.name]:.1f} s")
+    say(f"[{count}/{count}] Report …")
     began = time.perf_counter()
     made = report_of(root)
     seconds[REPORT] = time.perf_counter() - began

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
 from giveway.reports.content import Block, Paragraph, origin_blocks
+from giveway.reports.leaderboard import Board, Standing
+from giveway.reports.live_charts import Mark
 from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
 
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
@@ -35,7 +38,8 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
         "fallbacks",
         "latency [ms]",
     )
-    ranks = tied_ranks(_tie_groups(ranked, summary.get("differences") or {}))
+    groups = _tie_groups(ranked, summary.get("differences") or {})
+    ranks = tied_ranks(groups)
     entries = [
         _row(row, ranks[row["name"]], "best" if row is ranked[0] else "tied" if row["name"] in tied else "")
         for row in ranked
@@ -52,13 +56,43 @@ def summary_blocks(summary: Mapping[str, Any]) -> list[Block]:
     )
     blocks: list[Block] = origin_blocks("the reference traffic", summary.get("origin") or ())
     numeric = set(range(len(columns))) - {1}
-    blocks.append(table_of("Leaderboard", columns, entries, numeric=numeric, caption=caption))
+    if len(ranked) > 1:
+        blocks.append(_board(ranked, ranks, groups, others))
+    blocks.append(table_of("All numbers", columns, entries, numeric=numeric, caption=caption))
     blocks += _speeds(summary)
     blocks += _agreement(summary)
     blocks += _differences(summary)
     if more:
         blocks.append(_further(ranked, more))
     return blocks
+
+
+def _board(
+    ranked: Sequence[Mapping[str, Any]],
+    ranks: Mapping[str, Entry],
+    groups: Sequence[Sequence[str]],
+    others: Sequence[Mapping[str, Any]],
+) -> Board:
+    """Scores with intervals; a predictor leads to its drives. The recorded drivers stand below, without a place."""
+    leaders = groups[0] if groups else ()
+    rows: list[Standing] = []
+    for row in (*ranked, *others):
+        name, is_ranked = str(row["name"]), row["name"] in ranks
+        low, high = (row.get("intervals") or {}).get("score") or (None, None)
+        mark = None if row.get("score") is None else Mark(
+            value=float(row["score"]), low=math.nan if low is None else float(low),
+            high=math.nan if high is None else float(high), tied=name in leaders, text=number(row["score"], 2),
+        )  # fmt: skip
+        rows.append(
+            Standing(
+                rank=ranks[name].text if is_ranked else "",
+                name=name,
+                marks=() if mark is None else (mark,),
+                strong=name in leaders and len(leaders) < len(ranked),
+                link=f"cells.html#predictor={quote(str(row.get('predictor') or name))}" if is_ranked else "",
+            )
+        )
+    return Board(title="Leaderboard", measure="score", rows=tuple(rows), estimate="mean score", what="predictor")
 
 
 def _speeds(summary: Mapping[str, Any]) -> list[Block]:

@@ -99,7 +99,7 @@ class DriveSection(Section):
         driven = results.frame().filter(pl.col("predictor") != RECORDED)
         return Overview(
             blocks=summary_blocks(summary),
-            answer=drive_answer(summary),
+            answer=drive_answer(summary) if len(summary["predictors"]) > 1 else None,
             cells=CELLS,
             replays=worst_first(driven),
             rivals=_rivals(driven),

@@ -10,19 +10,28 @@ import polars as pl
 
 from giveway.core.errors import GivewayError
 from giveway.experiments.store import Store
-from giveway.gaps.metric_table import CRITICAL, MetricTable, Scores, Selection, select_results
+from giveway.gaps.metric_table import (
+    CRITICAL,
+    SATURATED_AUC,
+    MetricTable,
+    Scores,
+    Selection,
+    saturating,
+    select_results,
+)
 from giveway.gaps.naming import dataset_title
-from giveway.gaps.significance import can_decide, tie_groups, tied_on_critical_split
+from giveway.gaps.significance import can_decide, tie_groups
+from giveway.gaps.standings import AUC, board_of, cells_at, class_counts, listed
 from giveway.metrics import METRICS
 from giveway.reports.content import Answer, origin_badges
-from giveway.reports.live_charts import Forest, Mark, Row
+from giveway.reports.live_charts import Forest, Row
+from giveway.reports.table import MISSING
 from giveway.stats.proportions import auc_interval
 
 QUESTION = "Does a model know whether a driver takes the gap?"
-METRIC = ("auc", "auc_paper", "auc_printed")
 TIMES = ("constant", "initial", "critical")
-SATURATED, MIN_OF_CLASS, ONE_ANSWER = 0.98, 10, 1e-3
-"""AUC of a saturated benchmark; smallest class that decides something; range of p of a model that answers alike."""
+MIN_OF_CLASS, ONE_ANSWER = 10, 1e-3
+"""Smallest class that decides something; range of p of a model that answers alike."""
 NAMED = 3
 
 
@@ -34,26 +43,12 @@ def gap_answer(store: Store, frame: pl.DataFrame, origins: Sequence[str]) -> Ans
     found = {k: bool(np.isfinite(s.value).any()) for k, s in results.scores.items()}
     dataset, _, n_input = max(results.scores, key=lambda k: (found[k], results.scores[k].num_samples, -k[2]))
     scores = {m: s for (d, m, n), s in results.scores.items() if (d, n) == (dataset, n_input)}
-    here = frame.filter(
-        pl.col("dataset") == dataset, pl.col("n_input") == n_input, pl.col("t0") == results.selection.t0
-    )
-    random, critical = (_classes(store, here, split) for split in (results.selection.split, CRITICAL))
-    info = METRICS.get(results.selection.metric).info
-    groups = tie_groups(scores, info, results.judgment)
-    leaders = groups[0] if groups else ()
+    here = cells_at(frame, results, dataset, n_input)
+    random, critical = (class_counts(store, here, split) for split in (results.selection.split, CRITICAL))
+    groups = tie_groups(scores, METRICS.get(results.selection.metric).info, results.judgment)
     splits = max(len(s.repetition) for s in scores.values())
-    measured = [m for m in scores if math.isfinite(scores[m].critical)]
-    best = max(measured, key=lambda m: scores[m].critical, default=None)
-    hard = {best, *(tied_on_critical_split(scores, best, info, results.judgment) if can_decide(splits) else measured)}
-    rows = [
-        Row(
-            label=model,
-            marks=_marks(scores[model], random, critical, tied=(model in leaders, model in hard)),
-            strong=model in leaders and len(leaders) < len(scores),
-        )
-        for group in groups
-        for model in group
-    ]
+    board = board_of(results, dataset, n_input, here=here, random=random, critical=critical)
+    rows = [Row(label=s.name, marks=s.marks, strong=s.strong) for s in board.rows if s.rank != MISSING]
     t0 = results.selection.t0
     return Answer(
         question=QUESTION,
@@ -76,7 +71,7 @@ def gap_answer(store: Store, frame: pl.DataFrame, origins: Sequence[str]) -> Ans
 
 def _board(frame: pl.DataFrame) -> MetricTable | None:
     profiles = frame["profile"].drop_nulls().unique().sort().to_list() if "profile" in frame.columns else [None]
-    for metric in METRIC:
+    for metric in AUC:
         for t0 in TIMES:
             for profile in profiles or [None]:
                 try:
@@ -84,35 +79,6 @@ def _board(frame: pl.DataFrame) -> MetricTable | None:
                 except GivewayError:
                     continue
     return None
-
-
-def _classes(store: Store, here: pl.DataFrame, split: str) -> tuple[int, int]:
-    """Accepted and rejected test samples of the first cell of a split that can be read."""
-    for key in here.filter(pl.col("split") == split)["key"].unique(maintain_order=True):
-        try:
-            found = store.read_record(key)["info"]
-        except GivewayError:
-            continue  # damaged: the status of the store says so
-        accepted = int(found.get("num_test_accepted", 0))
-        return accepted, int(found.get("num_test", 0)) - accepted
-    return 0, 0
-
-
-def _marks(
-    scores: Scores, random: tuple[int, int], critical: tuple[int, int], *, tied: tuple[bool, bool]
-) -> tuple[Mark, ...]:
-    known = scores.value[np.isfinite(scores.value)]
-    marks: list[Mark] = []
-    for value, classes, is_critical in (
-        (float(known.mean()) if known.size else math.nan, random, False),
-        (scores.critical, critical, True),
-    ):
-        if math.isfinite(value):
-            low, high = auc_interval(value, *classes)
-            marks.append(
-                Mark(value=value, low=low, high=high, critical=is_critical, tied=tied[is_critical], text=f"{value:.2f}")
-            )
-    return tuple(marks)
 
 
 def _who(groups: Sequence[Sequence[str]], splits: int) -> str:
@@ -127,7 +93,7 @@ def _who(groups: Sequence[Sequence[str]], splits: int) -> str:
         return f"No model is shown to be better than another: all {count} are tied."
     if len(leaders) == 1:
         return f"{leaders[0]} leads alone."
-    named = _listed(leaders) if len(leaders) <= NAMED else f"{len(leaders)} of {count} models"
+    named = listed(leaders) if len(leaders) <= NAMED else f"{len(leaders)} of {count} models"
     return f"{named} lead, tied."
 
 
@@ -145,14 +111,13 @@ def _hard(scores: dict[str, Scores], critical: tuple[int, int]) -> str:
 def _warnings(
     scores: dict[str, Scores], random: tuple[int, int], critical: tuple[int, int], alike: Sequence[str]
 ) -> Iterable[str]:
-    top = [m for m, s in scores.items() if np.isfinite(s.value).any() and float(np.nanmean(s.value)) >= SATURATED]
-    if len(top) > 1:
-        yield f"Saturated: {len(top)} models reach {SATURATED}. Rank them on the critical split or by log loss."
+    if top := [model for _, model in saturating(scores)]:
+        yield f"Saturated: {listed(top)} reach {SATURATED_AUC}. Rank models on the critical split or by log loss."
     for name, classes in (("test", random), ("critical test", critical)):
         if 0 < min(classes) < MIN_OF_CLASS or (sum(classes) and not min(classes)):
             yield f"Nothing is decided by the {name}: one class has {min(classes)} of {sum(classes)} cases."
     if alike:
-        yield f"One answer for all critical cases: {_listed(alike)}."
+        yield f"One answer for all critical cases: {listed(alike)}."
 
 
 def _alike(store: Store, here: pl.DataFrame) -> list[str]:
@@ -168,9 +133,3 @@ def _alike(store: Store, here: pl.DataFrame) -> list[str]:
         if known is not None and len(known) > 1 and float(known.max()) - float(known.min()) < ONE_ANSWER:  # type: ignore[arg-type]
             found.append(str(model))
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown, more = list(names[:NAMED]), len(names) - NAMED
-    last = f"{more} more" if more > 0 else shown.pop()
-    return f"{', '.join(shown)} and {last}" if shown else last

@@ -6,16 +6,16 @@ import contextlib
 import io
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from giveway.core.arrays import FloatArray
 from giveway.core.errors import EmptySelectionError, GivewayError, MissingDependencyError
 from giveway.experiments.store import Store
 from giveway.gaps.judgment import is_published_test
-from giveway.gaps.metric_table import MetricTable, Selection, saturation_notes, select_results
+from giveway.gaps.metric_table import CRITICAL, MetricTable, Selection, saturation_notes, select_results
 from giveway.gaps.naming import dataset_title, order_datasets, order_models
 from giveway.gaps.published import published_value
 from giveway.gaps.significance import (
@@ -25,11 +25,12 @@ from giveway.gaps.significance import (
     tied_on_critical_split,
     tied_on_random_splits,
 )
+from giveway.gaps.standings import board_of, cells_at, class_counts, interval
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.charts import Line, curves
 from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
+from giveway.reports.leaderboard import Segments
 from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
-from giveway.stats.paired import TEST_TO_TRAIN
 
 TIMES = ("initial", "constant", "critical")
 HEADLINES = ("auc", "auc_paper", "ade", "ade_paper", "tnr_pr", "tnr_pr_paper", "brier")
@@ -50,14 +51,17 @@ COLUMNS = (
 )
 
 
-def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple[list[Page], list[Block]]:
+def board_pages(
+    frame: pl.DataFrame, *, real_datasets: Collection[str], store: Store | None = None
+) -> tuple[list[Page], list[Block]]:
     """A leaderboard per profile, prediction time and metric; and what the overview says about them.
 
     Args:
         frame: tidy results.
         real_datasets: datasets whose recordings are the published ones; only these get published numbers beside ours.
+        store: whose cells say how large the classes of a test are; without it an AUC has no interval.
     """
-    pages: list[Page] = []
+    made: list[tuple[str, str, Page]] = []
     notes: list[Block] = []
     profiles = _values(frame, "profile") or [None]
     for profile in profiles:
@@ -71,26 +75,58 @@ def board_pages(frame: pl.DataFrame, *, real_datasets: Collection[str]) -> tuple
                     notes.append(Paragraph(text=f"No leaderboard of {metric} at {t0} gaps: {error}", warning=True))
                     continue
                 several = profile if len(profiles) > 1 else None
-                pages.append(_board_page(results, METRICS.get(metric).info, several, real_datasets))
-    return pages, notes
+                info = METRICS.get(metric).info
+                page = _board_page(results, info, several, real_datasets, frame, store)
+                made.append((f"{t0} gaps{f' ({several})' if several else ''}", info.title.replace("$", ""), page))
+    return [_with_segments(time, title, page, made) for time, title, page in made], notes
 
 
-def _board_page(results: MetricTable, info: MetricInfo, profile: str | None, real: Collection[str]) -> Page:
+def _with_segments(time: str, title: str, page: Page, made: Sequence[tuple[str, str, Page]]) -> Page:
+    """A page with links to the other measures at its prediction time, and to its measure at the others."""
+    times = tuple((t, p.file) for t, other, p in made if other == title)
+    measures = tuple((other, p.file) for t, other, p in made if t == time)
+    segments = tuple(
+        Segments(label=label, items=items, current=page.file)
+        for label, items in (("Prediction time", times), ("Measure", measures))
+        if len(items) > 1
+    )
+    return replace(page, blocks=(*segments, *page.blocks))
+
+
+def _board_page(
+    results: MetricTable,
+    info: MetricInfo,
+    profile: str | None,
+    real: Collection[str],
+    frame: pl.DataFrame,
+    store: Store | None,
+) -> Page:
     t0, title = results.selection.t0, info.title.replace("$", "")
     unit = f" [{info.unit}]" if info.unit else ""
     places = sorted(
         {(d, n) for d, _, n in results.scores}, key=lambda p: (order_datasets([*_datasets(results)]).index(p[0]), p[1])
     )
     rows = [row for dataset, n in places for row in _ranked(results, info, dataset, n, real)]
+    boards: list[Block] = []
+    for dataset, n in places:
+        here = cells_at(frame, results, dataset, n)
+        splits = (results.selection.split, CRITICAL)
+        random, critical = ((0, 0) if store is None else class_counts(store, here, split) for split in splits)
+        boards.append(board_of(results, dataset, n, here=here, random=random, critical=critical))
     table = table_of(
-        "", COLUMNS, rows, numeric={1, 2, 4, 6, 7, 8, 9, 10, 11}, filters={0, 1, 3}, caption=_caption(results, info)
+        "All numbers",
+        COLUMNS,
+        rows,
+        numeric={1, 2, 4, 6, 7, 8, 9, 10, 11},
+        filters={0, 1, 3},
+        caption=_caption(results, info),
     )
     suffix = f" ({profile})" if profile else ""
     return Page(
         file=f"board-{t0}-{info.name}{'-' + profile if profile else ''}.html",
         title=f"{title}, {t0} gaps{suffix}",
         lead=f"{title}{unit} at {t0} gaps; {info.better} is better. {info.formula}",
-        blocks=(*(Paragraph(text=note, warning=True) for note in saturation_notes(results)), table),
+        blocks=(*(Paragraph(text=note, warning=True) for note in saturation_notes(results)), *boards, table),
         group="Leaderboards",
     )
 
@@ -135,26 +171,6 @@ def _ranked(
             entry(len(s.repetition)),
             entry(s.num_samples),
         )
-
-
-def interval(values: FloatArray, *, corrected: bool) -> tuple[float, float]:
-    """95 % interval of the mean over random splits.
-
-        mean ± t_{0.975, n-1} sqrt((1/n + r) var),   r = 1/4 corrects for samples that splits share, r = 0 does not
-
-    Returns:
-        NaN with fewer than two values.
-
-    Reference:
-        Nadeau and Bengio 2003, as an interval.
-    """
-    known = values[np.isfinite(values)]
-    if known.size < 2:
-        return math.nan, math.nan
-    scale = 1 / known.size + (TEST_TO_TRAIN if corrected else 0.0)
-    half = float(stats.t.ppf(0.975, known.size - 1)) * math.sqrt(scale * float(known.var(ddof=1)))
-    mean = float(known.mean())
-    return mean - half, mean + half
 
 
 def paper_figure(frame: pl.DataFrame) -> Picture | Paragraph:

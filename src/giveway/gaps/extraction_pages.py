@@ -1,4 +1,4 @@
-"""Pages that explain an extraction: what became of candidates, how samples are spread, replays of what was dropped."""
+"""Pages that explain an extraction: what became of candidates, how samples are spread, replays of labels and drops."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.origins import Origin
 from giveway.gaps.admission import REASONS, WHY_UNDECIDED
+from giveway.gaps.extractions.declared import UNCONFIRMED
 from giveway.gaps.naming import DATASETS, dataset_title
 from giveway.gaps.prediction_time import CHOICES, choice_named
 from giveway.gaps.replays import SampleSet
@@ -41,7 +42,9 @@ def write_extraction(out: Path, sets: Sequence[SampleSet]) -> int:
     """Pages of their own that explain an extraction; how many files they are."""
     dataset = sets[0].extracted.report.dataset
     first, *examples = extraction_pages(sets, PageLimits())
-    said = origin_blocks("the traffic behind these numbers", [Origin.SYNTHETIC] if sets[0].is_synthetic else [])
+    said = origin_blocks(
+        "the traffic behind these numbers", [Origin.SYNTHETIC if sets[0].is_synthetic else Origin.RECORDED]
+    )
     title = f"Gaps of {dataset_title(dataset)}"
     first = replace(first, file="index.html", title=title, blocks=(*said, *first.blocks))
     part = Part(id="extraction", kind="gaps", pages=(first, *examples), cites=(dataset,))
@@ -86,6 +89,17 @@ def spreads(one: SampleSet) -> dict[str, dict[str, FloatArray]]:
     return found
 
 
+def label_examples(one: SampleSet) -> dict[str, tuple[str, ...]]:
+    """Label to ids of up to three samples that have it, evenly spread."""
+    ids, accepted = one.extracted.samples.inputs.sample_id, one.extracted.samples.truth.accepted
+    found: dict[str, tuple[str, ...]] = {}
+    for label, there in (("accepted", accepted), ("rejected", ~accepted)):
+        named = ids[there]
+        at = np.unique(np.linspace(0, len(named) - 1, min(len(named), REPLAYS)).astype(int))
+        found[label] = tuple(str(named[k]) for k in at)
+    return {label: named for label, named in found.items() if named}
+
+
 def _by_label(values: FloatArray, accepted: np.ndarray) -> dict[str, FloatArray]:
     return {"accepted": values[accepted], "rejected": values[~accepted]}
 
@@ -114,8 +128,10 @@ def _drop_blocks(sets: Sequence[SampleSet], links: Mapping[tuple[str, str, str],
         (entry(name), entry(d.num_candidates), *map(entry, values), entry(d.delta_t_s, 2))
         for name, d, values in zip(names, reports, counts, strict=True)
     )
-    warned = [Paragraph(text=f"{names[n]}: {w}", warning=True) for n, d in enumerate(reports) for w in d.warnings]
-    notes = [Paragraph(text=f"{names[n]}: {note}") for n, d in enumerate(reports) for note in d.notes]
+    guesses = dict.fromkeys(note for d in reports for note in d.notes if UNCONFIRMED in note)
+    warned = [Paragraph(text=note, warning=True) for note in guesses]
+    warned += [Paragraph(text=f"{names[n]}: {w}", warning=True) for n, d in enumerate(reports) for w in d.warnings]
+    notes = [Paragraph(text=f"{names[n]}: {o}") for n, d in enumerate(reports) for o in d.notes if o not in guesses]
     return [
         *warned,
         Chart(title="", svg=stacked_bars(names, parts, counts, what="What became of the candidate gaps")),
@@ -129,8 +145,9 @@ def _drop_blocks(sets: Sequence[SampleSet], links: Mapping[tuple[str, str, str],
 def _why_tables(
     names: Sequence[str], sets: Sequence[SampleSet], links: Mapping[tuple[str, str, str], str]
 ) -> Iterator[Block]:
-    """Reasons, sub-reasons of candidates without a decision, and verdicts of the order check, with replays."""
+    """Labels, reasons, sub-reasons of candidates without a decision, and verdicts of the order check, with replays."""
     for field, title in (
+        ("labels", "Labels"),
         ("dropped", "Why candidates were dropped"),
         ("why_undecided", "Why nothing is decided"),
         ("order", "Labels and the order of passage"),
@@ -138,9 +155,11 @@ def _why_tables(
         rows: list[tuple[Entry, ...]] = []
         for name, one in zip(names, sets, strict=True):
             report = one.extracted.report
-            for why, count in getattr(report, field).items():
+            labels = {"accepted": report.num_accepted, "rejected": report.num_rejected}
+            examples = {**report.examples, **label_examples(one)}
+            for why, count in (labels if field == "labels" else getattr(report, field)).items():
                 if count:
-                    ids = ", ".join(report.examples.get(why, ())[:REPLAYS])
+                    ids = ", ".join(examples.get(why, ())[:REPLAYS])
                     link = links.get((report.dataset, one.profile, why), "")
                     watch = entry("watch", link=link) if link and ids else Entry()
                     rows.append((entry(name), entry(why.replace("_", " ")), entry(count), watch, entry(ids)))
@@ -170,7 +189,7 @@ def _example_pages(sets: Sequence[SampleSet], limits: PageLimits) -> Iterator[tu
     several = len({one.profile for one in sets}) > 1
     for one in sets:
         report = one.extracted.report
-        for why, ids in report.examples.items():
+        for why, ids in {**label_examples(one), **report.examples}.items():
             key = (report.dataset, one.profile, why)
             replays = [(name, one.replay(name)) for name in ids[:REPLAYS]]
             if key in known or len(replays) > left:
@@ -179,7 +198,7 @@ def _example_pages(sets: Sequence[SampleSet], limits: PageLimits) -> Iterator[tu
             left -= len(replays)
             stem = f"why-{report.dataset}-{one.profile}-{why}"
             whose = f" ({one.profile})" if several else ""
-            said = {**REASONS, **WHY_UNDECIDED}.get(why, "")
+            said, is_label = {**REASONS, **WHY_UNDECIDED}.get(why, ""), why in ("accepted", "rejected")
             players = tuple(
                 Replay(title="", file=f"{stem}-{k}.js", document=document)
                 for k, (_, document) in enumerate(replays)
@@ -190,8 +209,9 @@ def _example_pages(sets: Sequence[SampleSet], limits: PageLimits) -> Iterator[tu
                 Page(
                     file=f"{stem}.html",
                     title=f"{dataset_title(report.dataset)}: {why.replace('_', ' ')}{whose}",
-                    lead=f"Candidates of {report.choice} gaps as they were recorded{f': {said}' if said else ''}.",
+                    lead=f"{'Samples' if is_label else 'Candidates'} of {report.choice} gaps as they were recorded"
+                    + (f": {said}." if said else "."),
                     blocks=players,
-                    group="Why dropped",
+                    group="Labels" if is_label else "Why dropped",
                 ),
             )

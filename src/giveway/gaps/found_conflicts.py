@@ -124,7 +124,7 @@ def conflicts_toml(found: Sequence[Mapping[str, Any]]) -> str:
     for k, one in enumerate(found, 1):
         lines += [
             "[[conflict]]",
-            f'name = "{one["location"]} {k}"',
+            f'name = "{one["location"] or "place"} {k}"',
             f"# {one['pairs']} pairs {one['kind']} at {one['place']}; T stands in {one['target_stands']:.0%}, E in "
             f"{one['priority_stands']:.0%}, T first in {one['target_first']:.0%}",
             f"target_gate = {one['target_gate']}",

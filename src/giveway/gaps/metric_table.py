@@ -98,22 +98,34 @@ class MetricTable:
 TRIVIAL = ("LR_1D", "LR_2D", "DDM", "CV", "CA")
 """Models that anybody can write down in a line; what they solve is no test of others."""
 
-SATURATED_AUC = 0.99
+SATURATED_AUC = 0.98
+
+
+def saturating(scores: Mapping[str, Scores]) -> list[tuple[float, str]]:
+    """Mean AUC and name of the models that leave nothing to tell apart, best first; empty if the cell is not saturated.
+
+    A cell (dataset, prediction time, input length) is saturated if two models, or one of :data:`TRIVIAL`, have a mean
+    AUC of at least 0.98 over its splits.
+    """
+    means = {model: float(np.nanmean(s.value)) for model, s in scores.items() if np.isfinite(s.value).any()}
+    top = sorted(((mean, model) for model, mean in means.items() if mean >= SATURATED_AUC), reverse=True)
+    return top if len(top) > 1 or any(model in TRIVIAL for _, model in top) else []
 
 
 def saturation_notes(results: MetricTable) -> list[str]:
-    """A sentence for every dataset and input length whose AUC says nothing: a trivial model is above 0.99."""
+    """A sentence for every dataset and input length that is saturated, see :func:`saturating`."""
     if results.selection.metric not in ("auc", *(forms["auc"] for forms in (PAPER_FORMS, PRINTED_FORMS))):
         return []
-    found: dict[tuple[str, int], tuple[float, str]] = {}
+    cells: dict[tuple[str, int], dict[str, Scores]] = {}
     for (dataset, model, n), scores in results.scores.items():
-        known = scores.value[np.isfinite(scores.value)]
-        if model in TRIVIAL and known.size and known.mean() > SATURATED_AUC:
-            found[dataset, n] = max(found.get((dataset, n), (0.0, "")), (float(known.mean()), model))
+        cells.setdefault((dataset, n), {})[model] = scores
+    found = {cell: saturating(scores) for cell, scores in cells.items()}
     return [
-        f"{dataset_title(dataset)}, n_I {n}: this cell cannot tell models apart by AUC ({model} has {value:.3f}); see "
-        "log loss, the critical split, the initial gaps."
-        for (dataset, n), (value, model) in found.items()
+        f"{dataset_title(dataset)}, n_I {n}: saturated, AUC cannot tell models apart here "
+        f"({', '.join(f'{model} {value:.3f}' for value, model in top[:3])}); see log loss, the critical split, the "
+        "initial gaps."
+        for (dataset, n), top in found.items()
+        if top
     ]
 
 

@@ -40,6 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "min_samples": 40,
         "min_class": 5,
         "switches": {"commotions_evaluations": 80},
+        "training": {"updates": 60},
         "synthetic": {"lgap": {"count": 300}, "round": {"count": 2, "minutes": 8}},
     },
     "experiment-1": {

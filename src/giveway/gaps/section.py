@@ -68,7 +68,7 @@ class GapsSection(Section):
         frame = results.frame()
         if frame.is_empty():
             return Overview(blocks=(Paragraph(text="No cell is finished yet."),))
-        pages, notes = boards.board_pages(frame, real_datasets=_real_datasets(frame))
+        pages, notes = boards.board_pages(frame, real_datasets=_real_datasets(frame), store=results.store)
         leaders = boards.overview_blocks(pages)
         origins = _origins(frame, None)
         said = origin_blocks("the traffic behind these numbers", origins) if origins else []

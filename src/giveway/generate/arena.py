@@ -87,7 +87,13 @@ def pooled(campaigns: Sequence[StoredCampaign]) -> list[StoredCampaign]:
     """One campaign per road, planner and attacker, with the tests of all seeds; in the order of the arena."""
     groups: dict[tuple[str, ...], list[StoredCampaign]] = {}
     order = {name: n for n, name in enumerate((*ARENA_PLANNERS, *ARENA))}
-    for one in sorted(campaigns, key=lambda c: [order.get(x, 99) for x in (c.params["planner"], attacker_of(c))]):
+    roads = list(dict.fromkeys(one.params["road"] for one in campaigns))
+
+    def place(one: StoredCampaign) -> list[int]:
+        names = (str(one.params["planner"]), attacker_of(one))
+        return [roads.index(one.params["road"]), *(order.get(name, len(order)) for name in names)]
+
+    for one in sorted(campaigns, key=place):
         key = (str(one.params["road"]), str(one.params["planner"]), attacker_of(one))
         groups.setdefault(key, []).append(one)
     return [
@@ -210,7 +216,7 @@ def arena_figure(rows: Sequence[Standing]) -> Figure:
     there = {(r.road, r.planner, r.attacker): r for r in rows}
     for axis, road in zip(axes, roads, strict=True):
         shown = np.array([[_found(there.get((road, p, a))) for p in planners] for a in attackers])
-        axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=max(0.5, float(np.nanmax(shown))), aspect="auto")
+        axis.imshow(shown, cmap="Blues", vmin=0.0, vmax=max(0.5, *(row.found for row in rows)), aspect="auto")
         for (y, x), value in np.ndenumerate(shown):
             if math.isfinite(value):
                 color = "white" if value > 0.3 else "black"

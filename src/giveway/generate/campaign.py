@@ -20,6 +20,7 @@ from giveway.core.errors import UsageError
 from giveway.core.seeds import seed_for, stream
 from giveway.generate.drivers.cars import CarDriver
 from giveway.generate.driving import drive_scenes
+from giveway.generate.egos import Ego
 from giveway.generate.evaluation.results import TestResult, archive_cell, quality, result_of
 from giveway.generate.perturbation import Memory, Moment, Perturbation, Push, worth
 from giveway.generate.protocol import EpisodeRecord
@@ -94,6 +95,7 @@ def run_campaign(
     campaign: Campaign,
     *,
     known: Callable[[int], Test | None] = lambda number: None,
+    ego: Ego | None = None,
 ) -> Generator[Test]:
     """Yield all tests in order.
 
@@ -102,8 +104,9 @@ def run_campaign(
         driver: of the surrounding cars.
         campaign: search, perturbation, budget.
         known: the test of a number, if it was driven before; such tests are told to the search instead of driven.
+        ego: how the ego is driven, instead of by the planner of the worlds.
     """
-    worlds = Worlds(settings, n_worlds=campaign.generation)
+    worlds = Worlds(settings, n_worlds=campaign.generation, ego=ego)
     count = worlds.space.num_genes + settings.cars * driver.genes_per_car
     search = SEARCHES.get(campaign.search)(EGO_GENES, count, campaign.seed, campaign.generation)
     layer = _Pushes(campaign.seed) if campaign.perturb else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.core.histories import FUTURE_STEPS
-from giveway.generate.egos import OUTCOMES, episode_facts, resolve_ego
+from giveway.generate.egos import OUTCOMES, Ego, episode_facts, resolve_ego
 from giveway.generate.objective.arrays import (
     DT_S,
     ObservationMode,
@@ -133,16 +133,23 @@ class Worlds:
         n_worlds: W.
         threads: worlds are spread over this many; never changes a result.
         road: instead of the one that the settings name.
+        ego: how the ego is driven, instead of by the planner that the settings name.
     """
 
     def __init__(
-        self, settings: WorldSettings, *, n_worlds: int = 1, threads: int = 1, road: Road | None = None
+        self,
+        settings: WorldSettings,
+        *,
+        n_worlds: int = 1,
+        threads: int = 1,
+        road: Road | None = None,
+        ego: Ego | None = None,
     ) -> None:
         _check(settings, n_worlds)
         self.settings = settings
         self.road = road or make_road(settings.road)
         self.tables = road_tables(self.road)
-        self.ego = resolve_ego(settings.ego)
+        self.ego = ego or resolve_ego(settings.ego)
         self._idm = self.ego.idm or IdmParameters()
         n = 1 + settings.cars + settings.traffic
         size = np.tile(np.array(CAR_SIZE_M), (n, 1))
@@ -341,7 +348,7 @@ class Worlds:
         With discrete actions (W, k) whole numbers.
         """
         out = np.zeros((self._n, self.n_cars, 2))
-        ordinary_actions(self.static, self.state, self._who, self._mode, self._idm, out)
+        ordinary_actions(self.static, self.state, self._who, self._mode, IdmParameters(), out)
         return out[..., 0].astype(np.int64) if self.n_actions else out
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ PLANNERS: Registry[Callable[[], Planner]] = Registry(
         "replay": "giveway.planning.builtin:ReplayPlanner",
         "ppo": "giveway.planning.learned:PPO",
         "imitation": "giveway.planning.learned:IMITATION",
+        "tuned": "giveway.planning.tuned:TUNED",
     },
     group="giveway.planners",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,6 +16,7 @@ from giveway.experiments.records import FailedCell
 from giveway.experiments.store import Store
 from giveway.reports.browsing import KEY_DIGITS, chunks, detail_digits, finite, script, table_data
 from giveway.reports.content import Answer, Block, Browser, Document, Facts, Files, Log, Page, PageLimits, Paragraph
+from giveway.reports.leaderboard import Board
 from giveway.reports.sample_files import cells_with_samples, sample_files
 from giveway.reports.table import entry, table_of
 
@@ -91,7 +92,10 @@ def store_pages(
         blocks=tuple(blocks),
         answer=overview.answer,
     )
-    yield from overview.pages
+    short = frozenset(key[:KEY_DIGITS] for key in sampled)
+    for page in overview.pages:
+        blocks = tuple(b.with_samples_of(short) if isinstance(b, Board) else b for b in page.blocks)
+        yield replace(page, blocks=blocks)
 
     def files() -> Files:
         places = {key: f"replays/{key[:KEY_DIGITS]}.js" for key in watched}

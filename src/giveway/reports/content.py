@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from giveway.core.origins import Origin, banner
+from giveway.reports.leaderboard import Board, Segments
 from giveway.reports.live_charts import LiveChart
 from giveway.reports.table import Table
 
@@ -207,6 +208,8 @@ class Explained:
 
 Block = (
     Table
+    | Board
+    | Segments
     | Paragraph
     | Heading
     | Facts

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from giveway.core.errors import UnknownNameError
@@ -25,15 +27,67 @@ def render(table: Table, form: str) -> str:
     return FORMATS[form](table)
 
 
-def render_text(table: Table) -> str:
-    """Aligned columns; ``*`` is the best value, ``~`` one that is not significantly worse."""
-    said = [table.banner] if table.banner else []
+MIN_TEXT = 24
+"""A last column of text is not wrapped into less than this; the table is cut then."""
+
+
+def render_text(table: Table, width: int | None = None) -> str:
+    """Aligned columns; ``*`` is the best value, ``~`` one that is not significantly worse.
+
+    Args:
+        table: what to print.
+        width: of the terminal: sentences are wrapped, columns that do not fit stand below; None for any width.
+    """
+    said, notes = ([] if not text else [_wrapped(text, width)] for text in (table.banner, "\n".join(table.notes)))
     if _is_grouped(table):
-        blocks = [_grouped_text(piece) for block in table.blocks for piece in block.pieces()]
-        return "\n\n".join([*said, table.title, *blocks, *table.notes]) + "\n"
+        pieces = [
+            piece for block in table.blocks for piece in block.pieces(None if width is None else _fit(block, width))
+        ]
+        return "\n\n".join([*said, table.title, *map(_grouped_text, pieces), *notes]) + "\n"
     for block in table.blocks:
-        said += [*([block.title] if block.title else []), *_text_lines(block)]
-    return "\n".join([*said, *table.notes]) + "\n"
+        said += [*([block.title] if block.title else []), *_fitted_lines(block, width)]
+    return "\n".join([*said, *notes]) + "\n"
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    if width is None:
+        return text
+    return "\n".join(textwrap.fill(line, width, break_long_words=False) for line in text.split("\n"))
+
+
+def _fit(block: Block, width: int) -> int:
+    """Number of value columns of a grouped block that fit, at least one."""
+    labels = sum(max(len(row[n].text) for row in block.rows) + 2 for n in range(block.labels))
+    widest = [max(len(_text_entry(row[n])) for row in block.rows) for n in range(block.labels, len(block.columns))]
+    heads = [len(column.group) for column in block.columns[block.labels :]]
+    return max(1, (width - labels) // (max(map(max, zip(widest, heads, strict=True))) + 4))
+
+
+def _fitted_lines(block: Block, width: int | None) -> Iterator[str]:
+    """Lines of a block; a last column of text is wrapped, other columns that do not fit follow below."""
+    if width is None or max(map(len, _text_lines(block))) <= width:
+        yield from _text_lines(block)
+        return
+    *others, last = range(len(block.columns))
+    rest = max(map(len, _text_lines(_with_columns(block, others)))) + 2
+    if block.columns[last].left and width - rest >= MIN_TEXT:
+        for line in _text_lines(block):
+            first, *more = textwrap.wrap(line[rest:], width - rest) or [""]
+            yield (line[:rest] + first).rstrip()
+            yield from (" " * rest + text for text in more)
+        return
+    shown = [0]
+    for n in range(1, len(block.columns)):
+        if len(shown) > 1 and max(map(len, _text_lines(_with_columns(block, [*shown, n])))) > width:
+            yield from _text_lines(_with_columns(block, shown))
+            shown = [0]
+        shown.append(n)
+    yield from _text_lines(_with_columns(block, shown))
+
+
+def _with_columns(block: Block, which: Sequence[int]) -> Block:
+    rows = tuple(tuple(row[n] for n in which) for row in block.rows)
+    return replace(block, columns=tuple(block.columns[n] for n in which), rows=rows)
 
 
 def render_markdown(table: Table) -> str:

@@ -76,7 +76,7 @@ class Forest:
         at = ticks([*shown, self.start, self.end], 4)
         rows = [{**_plain(row), "marks": [_plain(m) for m in row.marks]} for row in self.rows]
         return {"form": "forest", "rows": rows, "ticks": at, "label": self.label, "alt": self.alt,
-                "chance": _known(self.chance), "percent": self.percent}  # fmt: skip
+                "chance": known(self.chance), "percent": self.percent}  # fmt: skip
 
     def table(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         """Columns and rows."""
@@ -176,10 +176,11 @@ LiveChart = Forest | Scatter | Ratings
 def _plain(value: Any) -> dict[str, Any]:
     """Fields of a dataclass without those that hold others; NaN becomes None."""
     found: Mapping[str, Any] = {name: getattr(value, name) for name in value.__slots__}
-    return {name: _known(v) if isinstance(v, float) else v for name, v in found.items() if not isinstance(v, tuple)}
+    return {name: known(v) if isinstance(v, float) else v for name, v in found.items() if not isinstance(v, tuple)}
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """A finite number, or None."""
     return value if math.isfinite(value) else None
 
 

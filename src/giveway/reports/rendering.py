@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from giveway import __version__
 from giveway.reports.content import Answers, Block, Browser, Explained, Live, Page, Part, Picture, Replay
+from giveway.reports.leaderboard import Board
 from giveway.reports.table import Block as TableBlock
 from giveway.reports.table import Column, Table
 
@@ -37,6 +38,7 @@ SCRIPTS: dict[type[Any], tuple[str, ...]] = {
     Replay: ("player.js", "replays.js"),
     Explained: ("explain.js",),
     Live: ("charts.js",),
+    Board: ("charts.js", "player.js", "board.js"),
     Answers: ("charts.js",),
 }
 """What blocks need beside ``theme.js`` and ``site.js``."""

@@ -154,18 +154,18 @@ class Block:
                 spans.append(1)
         return spans
 
-    def pieces(self) -> list[Block]:
-        """The block cut into pieces of at most twelve value columns; groups stay whole.
+    def pieces(self, most: int | None = None) -> list[Block]:
+        """The block cut into pieces of at most ``most`` value columns, by default twelve; groups stay whole.
 
             groups per piece = ceil(M / ceil(M / floor(12 / n))),   n columns per group, M groups
 
         34 models with one column each give 12 + 12 + 10.
         """
-        groups = self.groups
-        if not groups or len(self.columns) - self.labels <= MAX_VALUE_COLUMNS:
+        groups, most = self.groups, most or MAX_VALUE_COLUMNS
+        if not groups or len(self.columns) - self.labels <= most:
             return [self]
         count = len(groups)
-        fitting = max(1, MAX_VALUE_COLUMNS // max(width for _, width in groups))
+        fitting = max(1, most // max(width for _, width in groups))
         size = math.ceil(count / math.ceil(count / fitting))
         return [self._cut(groups, start, min(start + size, count)) for start in range(0, count, size)]
 
@@ -207,9 +207,11 @@ class Table:
         """Rows of all blocks."""
         return tuple(row for block in self.blocks for row in block.rows)
 
-    def text(self) -> str:
-        """Aligned columns for a terminal; see :mod:`giveway.reports.formats` for what the marks mean."""
-        return self.rendered("text")
+    def text(self, width: int | None = None) -> str:
+        """Aligned columns, within the width of a terminal if one is given; see :mod:`giveway.reports.formats`."""
+        from giveway.reports.formats import render_text  # formats import this module
+
+        return render_text(self, width)
 
     def markdown(self) -> str:
         """Markdown, the best value bold."""

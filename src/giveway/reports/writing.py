@@ -152,14 +152,14 @@ def first_page(parts: Sequence[Part], title: str) -> Page:
         rows = ((entry(p.title, link=f"{p.id}/index.html"), entry(p.kind), entry(p.pages[0].lead)) for p in others)
         heading = "Further results" if answered else ""
         blocks.append(table_of(heading, ("results", "kind", "what there is"), rows, numeric=()))
-    notices = [
-        (part.pages[0].answer is None, f"{part.title}. {block.text}")
-        for part in parts
-        for block in part.pages[0].blocks
-        if isinstance(block, Paragraph) and block.text.startswith(NOT_REAL)
-    ]
-    first = [Paragraph(text=text, warning=True) for has_no_badge, text in notices if has_no_badge]
-    blocks = [*first, *blocks, *(Paragraph(text=text) for has_no_badge, text in notices if not has_no_badge)]
+    notices: dict[tuple[bool, str], list[str]] = {}
+    for part in parts:
+        for block in part.pages[0].blocks:
+            if isinstance(block, Paragraph) and block.text.startswith(NOT_REAL):
+                notices.setdefault((part.pages[0].answer is None, block.text), []).append(part.title)
+    said = [(has_no_badge, f"{', '.join(titles)}. {text}") for (has_no_badge, text), titles in notices.items()]
+    first = [Paragraph(text=text, warning=True) for has_no_badge, text in said if has_no_badge]
+    blocks = [*first, *blocks, *(Paragraph(text=text) for has_no_badge, text in said if not has_no_badge)]
     return Page(title=title, lead=_provenance(parts), blocks=tuple(blocks))
 
 

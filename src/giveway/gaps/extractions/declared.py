@@ -28,6 +28,8 @@ from giveway.gaps.raw import OneSample
 from giveway.gaps.references import MedianReferences
 from giveway.roads.path_conflicts import DrivenPath, PathConflict
 
+UNCONFIRMED = 'who yields is a guess; confirm it with rule = "target_yields" or "none"'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateStreams:
@@ -90,6 +92,7 @@ class DeclaredExtraction(LaneExtraction):
         for scene in scenes:
             count += 1
             streams = declared_streams(scene)
+            notes |= dict.fromkeys(f"conflict {name!r}: {UNCONFIRMED}" for name in _guessed(scene))
             if streams:
                 traffic = traffic_of(scene)
                 for stream in streams:
@@ -113,8 +116,8 @@ class DeclaredExtraction(LaneExtraction):
                     found=f"{count} recordings without an encounter",
                     hint="gates are crossed from their left to their right; look at the tracks with giveway data show",
                 )
-            book = MedianReferences(encounters, location)
-            notes |= dict.fromkeys(f"{name}: {note}" for note in book.notes)
+            book = MedianReferences(encounters, location or "all recordings")
+            notes |= dict.fromkeys(f"conflict {name!r}: {note}" for note in book.notes)
             samples += path_samples(encounters, book, prefix=f"{self.info.name} {name}")
         if not samples and count:
             raise DataError(
@@ -124,6 +127,12 @@ class DeclaredExtraction(LaneExtraction):
                 hint="declare a conflict (docs: own data), or draw a map: giveway data lanes",
             )
         return Candidates(raw=path_gaps(samples), notes=tuple(notes))
+
+
+def _guessed(scene: Scene) -> list[str]:
+    """Conflicts whose rule nobody confirmed."""
+    conflicts = cast("list[dict[str, Any]]", scene.attributes.get("conflicts") or [])
+    return [str(conflict["name"]) for conflict in conflicts if conflict.get("rule") is None]
 
 
 def declared_streams(scene: Scene) -> list[GateStreams]:
@@ -137,7 +146,7 @@ def declared_streams(scene: Scene) -> list[GateStreams]:
             zone=None if conflict["zone"] is None else shapely.Polygon(conflict["zone"]),
         )
         found.append(stream)
-        if conflict["rule"] == "none":
+        if conflict.get("rule") == "none":
             found.append(
                 replace(
                     stream,

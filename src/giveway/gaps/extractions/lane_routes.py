@@ -18,6 +18,7 @@ MIN_FRAMES_ON_LANE = 3
 MAX_BRIDGED = 4  # lanes that may be missing between two that were seen
 BEFORE_LANE_M = 5.0  # from where on before a lane that gives way its center line is looked at
 
+PART_LANES = (6, 4, 3, 2, 1)  # in how many lanes rare routes must agree to be taken together
 Route = tuple[int, ...]
 
 
@@ -52,6 +53,19 @@ class RouteBook:
         """Place in a route of the first lane that must give way to a lane of another one by a rule of the map."""
         lanes = self.map.road.lanes
         return next((k for k, lane in enumerate(yielding) if set(lanes[lane].yields_to) & set(priority)), None)
+
+    def parts(self, yielding: Route, priority: Route) -> tuple[list[tuple[Route, Route]], tuple[float, float]]:
+        """Parts of two routes from the lane that must give way and the first lane it gives way to, longest first.
+
+        Returns:
+            The parts, and where they begin on the center lines of both routes.
+        """
+        place = self.gives_way(yielding, priority)
+        assert place is not None
+        over = self.map.road.lanes[yielding[place]].yields_to
+        first = next(k for k, lane in enumerate(priority) if lane in over)
+        parts = [(yielding[place : place + n], priority[first : first + n]) for n in PART_LANES]
+        return parts, (self.start_of(yielding, place), self.start_of(priority, first))
 
     def references(self, yielding: Route, priority: Route) -> tuple[Reference, Reference] | None:
         """Center lines of two routes with the stretches they contest from where the first one must give way."""

@@ -81,13 +81,15 @@ class PlacedRoutes:
 
     The conflict of center lines alone is off by meters, because drivers cut curves, and tens of meters where center
     lines that conflict by rule never come near. So both entries are medians over the encounters on the same two routes,
-    of the other recordings if the site has five or more, measured from where both are when T arrives; below five
-    encounters center lines decide.
+    of the other recordings if the site has five or more, measured from where both are when T arrives. Routes that
+    differ far from the place are rare each: below five encounters those of all routes count that agree in the lanes
+    that follow the one that gives way, and the first it gives way to; without five of them center lines decide.
     """
 
     def __init__(self) -> None:
         self._streams: dict[str, LaneStreams] = {}
         self._met: dict[tuple[Route, Route], list[tuple[float, float, str]]] = {}
+        """Entries along both center lines from the beginnings of these two lanes, and the recording."""
 
     def add(self, streams: LaneStreams, encounters: Sequence[Encounter]) -> None:
         """Remember where the encounters of one recording took place."""
@@ -102,9 +104,11 @@ class PlacedRoutes:
                     continue
                 first = max(arrived, encounter.traffic.span(meeting.row)[0])
                 at_s = float(encounter.traffic.time_s[first])
-                s_in = _entry(pair[0], encounter.path, meeting.conflict.s_in_m, at_s)
-                u_in = _entry(pair[1], path, meeting.u_in_m, at_s)
-                self._met.setdefault(key, []).append((s_in, u_in, recording))
+                parts, begins = streams.book.parts(*key)
+                s_in = _entry(pair[0], encounter.path, meeting.conflict.s_in_m, at_s) - begins[0]
+                u_in = _entry(pair[1], path, meeting.u_in_m, at_s) - begins[1]
+                for one in {key, *parts}:
+                    self._met.setdefault(one, []).append((s_in, u_in, recording))
 
     def of(self, encounter: Encounter) -> EntryReferences | None:
         """See :class:`giveway.gaps.references.ReferenceBook`."""
@@ -121,14 +125,14 @@ class PlacedRoutes:
         self, pair: tuple[Reference, Reference], key: tuple[Route, Route], recording: str
     ) -> tuple[Reference, Reference]:
         apart = len(self._streams) > MIN_OTHER_RECORDINGS
-        met = np.array([(s, u) for s, u, where in self._met.get(key, ()) if not (apart and where == recording)])
-        if len(met) < LEAST_GROUP:
-            return pair
-        own, their = (
-            replace(one, in_m=at, out_m=at + one.out_m - one.in_m)
-            for one, at in zip(pair, np.median(met, axis=0).tolist(), strict=True)
-        )
-        return own, their
+        parts, begins = self._streams[recording].book.parts(*key)
+        for one in (key, *parts):
+            met = [(s, u) for s, u, where in self._met.get(one, ()) if not (apart and where == recording)]
+            if len(met) >= LEAST_GROUP:
+                at = (np.median(met, axis=0) + begins).tolist()
+                own, their = (replace(r, in_m=a, out_m=a + r.out_m - r.in_m) for r, a in zip(pair, at, strict=True))
+                return own, their
+        return pair
 
 
 def _entry(reference: Reference, path: DrivenPath, in_m: float, at_s: float) -> float:
@@ -181,7 +185,7 @@ LANES = LaneExtraction(
         dataset="interaction",
         situation="crossing or merging where the map says who gives way",
         references=("W. Zhan et al., INTERACTION Dataset, arXiv 1910.03088, 2019",),
-        revision=2,
+        revision=3,
     )
 )
 """Six agents: E, T, before and behind E, before T, and the pedestrian or cyclist nearest to T."""

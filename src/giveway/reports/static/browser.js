@@ -154,6 +154,15 @@
       this.pager.hidden = pages === 1;
     }
 
+    /** Show only rows with a value of a column, as if it had been chosen from its list. */
+    filterBy(title, value) {
+      const found = this.filters.find(([index]) => this.data.columns[index].title === title);
+      const option = found && [...found[1].options].find((o) => o.textContent === value);
+      if (!option) return;
+      found[1].value = option.value;
+      this.update();
+    }
+
     choose(row) {
       this.chosen = row;
       for (const line of this.table.tBodies[0].rows) line.setAttribute("aria-selected", String(Number(line.dataset.row) === row));
@@ -173,6 +182,7 @@
           const wanted = shortKey(decodeURIComponent(location.hash.slice(1)));
           const row = wanted && data.keys ? data.keys.indexOf(wanted) : -1;
           if (row >= 0) browser.choose(row);
+          else if (wanted.includes("=")) browser.filterBy(...wanted.split("=", 2));
           element.dataset.ready = "true";
         },
         (error) => element.replaceChildren(make("p", { class: "warning", role: "alert" }, `${error.message}; the site is incomplete.`)),

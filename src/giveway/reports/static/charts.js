@@ -186,6 +186,7 @@
   }
 
   const FORMS = { forest, scatter, ratings };
+  window.giveway.drawing = { svg, canvas, scale, ends, plain, between, addMark };
 
   for (const place of document.querySelectorAll("[data-chart]")) {
     const chart = JSON.parse(place.dataset.chart);
