@@ -205,7 +205,8 @@ def run(
         progress=call.progress(),
         device=device,
     )
-    return call.ran(results, f"next: giveway gaps table {out} --metric auc --t0 constant", store=out)
+    t0 = "constant" if "constant" in grid.t0 else grid.t0[0]
+    return call.ran(results, f"next: giveway gaps table {out} --metric auc --t0 {t0}", store=out)
 
 
 @command(app)
