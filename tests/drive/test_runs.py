@@ -15,7 +15,7 @@ from giveway.drive.document import document_of, scored_again
 from giveway.drive.rows import rows_of, rows_of_logs
 from giveway.drive.run import drive_all
 from giveway.drive.scenes import GivenScenes
-from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives
+from giveway.drive.spec import DriveSpec, NamedPredictor, PlannedDrives, driven_by
 from giveway.drive.tables import leaderboard
 from giveway.experiments import Store
 from giveway.metrics.challenge import DEFAULT
@@ -176,3 +176,20 @@ def test_a_table_without_a_score_shows_a_dash(tmp_path: Path) -> None:
     table = leaderboard(document).text()
     assert f"{names[1]} - reference traffic (synthetic): -\n" in table
     assert f"{names[0]} - {names[1]}: -\n" in table
+
+
+def test_drives_in_other_traffic_are_a_row_of_their_own(tmp_path: Path) -> None:
+    predictor, planner = Fragile(), make_planner("idm")
+    for options in ({}, {"traffic": "paper"}, {"driver": "constant_speed"}):
+        spec = DriveSpec(predictors=(predictor,), planner=planner, **options)
+        cases = [driven_by(case, spec.driver) if spec.driver else case for case in CASES]
+        named = (NamedPredictor(model=predictor, variant=""),)
+        drive_all(PlannedDrives(spec=spec, predictors=named, planner=planner, cases=cases, source=SOURCE), tmp_path)
+    document = document_of(Store(tmp_path))
+    assert [row["name"] for row in document["predictors"]] == [
+        "fragile (traffic clean, driver of the cases)",
+        "fragile (traffic paper, driver of the cases)",
+        "fragile (traffic clean, driver constant_speed)",
+    ]
+    assert [row["cases"] for row in document["predictors"]] == [4] * 3
+    assert len(document["differences"]) == 3, "each in what differs"

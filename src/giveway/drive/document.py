@@ -107,7 +107,7 @@ def agreements(
     """
     planners: dict[tuple[str, ...], list[int]] = {}
     for k, row in enumerate(rows):
-        planners.setdefault(_planner_of(row.identity), []).append(k)
+        planners.setdefault((*_planner_of(row.identity), *row.identity.world), []).append(k)
     found: list[dict[str, Any]] = []
     for which in planners.values():
         mine = None if errors is None else [errors[k] for k in which]
@@ -206,8 +206,9 @@ def _planner_of(identity: RunIdentity) -> tuple[str, ...]:
 
 
 def _belong_together(one: RunIdentity, two: RunIdentity) -> bool:
-    """Two predictors with one planner, or one predictor with two planners."""
-    return _planner_of(one) == _planner_of(two) or (one.predictor, one.variant) == (two.predictor, two.variant)
+    """Rows that differ in one thing only: the predictor, the planner, or the traffic."""
+    same_predictor = (one.predictor, one.variant) == (two.predictor, two.variant)
+    return same_predictor + (_planner_of(one) == _planner_of(two)) + (one.world[1:] == two.world[1:]) >= 2
 
 
 def _differences(first: Scored, second: Scored, recordings: Mapping[str, str]) -> dict[str, Any]:

@@ -143,6 +143,8 @@ def driven_cells(plan: PlannedDrives, predictor: NamedPredictor, data: Sequence[
         data: per case, see :func:`~giveway.drive.scenes.data_of`.
     """
     asked = {**_predictor_params(predictor), **_planner_params(plan.planner), "seed": plan.spec.seed}
+    if plan.spec.driver:  # its drives are a row of their own
+        asked["driver"] = plan.spec.driver
     settings = {
         "keep_predictions": plan.spec.keep_predictions,
         "predictor": _parameters_of(predictor.model),

@@ -172,7 +172,8 @@ def _differences(
     store: Store, pair: tuple[str, str], plan: PlannedDrives, cases: Sequence[str]
 ) -> list[tuple[float, str]]:
     """(difference of Score, recording) of the cases that both finished."""
-    named = {row.identity.predictor: row for row in rows_of(store) if row.identity.planner == plan.planner.info.name}
+    world = (plan.planner.info.name, plan.spec.traffic, plan.spec.driver)
+    named = {row.identity.predictor: row for row in rows_of(store) if row.identity.world == world}
     rules = rules_called(plan.spec.metric)
     found = compare(*(score(named[name], rules, {}) for name in pair)).differences
     where = named[pair[0]].cases
@@ -186,7 +187,7 @@ def _pairs(
     both: list[tuple[tuple[int, str], tuple[int, str]]] = []
     for i, one in enumerate(rows):
         for k in range(i + 1, len(rows)):
-            if one.identity.planner != rows[k].identity.planner:
+            if one.identity.world != rows[k].identity.world:
                 continue
             own = {one.identity.predictor, rows[k].identity.predictor}
             if not wanted or any(own == set(pair) for pair in wanted):

@@ -37,6 +37,8 @@ class RunIdentity:
         planner_version: as the planner says.
         planner_parameters: content key of its parameters.
         seed: root of all random streams.
+        traffic: profile of the traffic; empty where a log does not say.
+        driver: of the other driven cars, where the run named one.
     """
 
     predictor: str
@@ -45,13 +47,21 @@ class RunIdentity:
     planner_version: str
     planner_parameters: str
     seed: int
+    traffic: str = ""
+    driver: str = ""
 
-    def names(self, title: str) -> tuple[str, str, str]:
+    @property
+    def world(self) -> tuple[str, str, str]:
+        """Planner, traffic and driver: where predictors are compared."""
+        return self.planner, self.traffic, self.driver
+
+    def names(self, title: str) -> tuple[str, ...]:
         """From the shortest to one that no other row has."""
         variant = f"variant {self.variant}, " if self.variant else ""
+        among = f"traffic {self.traffic}, driver {self.driver or 'of the cases'}"
         how = f"{variant}planner {self.planner}, seed {self.seed}"
         exactly = f"{how}, planner version {self.planner_version}, parameters {self.planner_parameters}"
-        return title, f"{title} ({how})", f"{title} ({exactly})"
+        return tuple(f"{title} ({words})" if words else title for words in ("", among, how, f"{exactly}, {among}"))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,8 +104,8 @@ class DriveRow:
         return {case: {n: v for n, v in values.items() if n not in COUNTS} for case, values in self.values.items()}
 
 
-def identity_of(predictor: NamedPredictor, planner: Planner, seed: int) -> RunIdentity:
-    """That of the drives of a predictor and planner."""
+def identity_of(predictor: NamedPredictor, planner: Planner, seed: int, traffic: str) -> RunIdentity:
+    """That of the drives of a predictor and planner among cars driven as the cases say."""
     return RunIdentity(
         predictor=predictor.model.info.name,
         variant=predictor.variant,
@@ -103,6 +113,7 @@ def identity_of(predictor: NamedPredictor, planner: Planner, seed: int) -> RunId
         planner_version=str(planner.info.version),
         planner_parameters=parameters_key(dict(planner.info.parameters)),
         seed=seed,
+        traffic=traffic,
     )
 
 
@@ -205,6 +216,8 @@ def _identity(cell: Cell) -> RunIdentity:
         planner_version=str(cell.versions.get("planner", "")),
         planner_parameters=str(cell.params["planner_parameters"]),
         seed=int(cell.params["seed"]),
+        traffic=str(cell.settings.get("traffic", "" if cell.params["predictor"] == RECORDED else "paper")),
+        driver=str(cell.params.get("driver", "")),
     )
 
 

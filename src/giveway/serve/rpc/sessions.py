@@ -150,7 +150,7 @@ class SessionServer:
         goodbye = self._exchange.wait_for_goodbye(GOODBYE_S)
         document = document_of(Store(out))
         document["wire"] = self._wire(out, goodbye=goodbye)
-        own = asdict(identity_of(named, planner, options.seed))
+        own = asdict(identity_of(named, planner, options.seed, plan.spec.traffic))
         row = next(row for row in document["predictors"] if row["run"] == own)
         return Session(run=run, document=document, row=row)
 
