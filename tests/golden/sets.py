@@ -14,6 +14,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -94,12 +95,11 @@ def drives(*, whole: bool) -> Lines:
                 yield from _drive(name, result.log)
                 if (predictor, planner) == ("echo", "default"):
                     yield from _terms(f"{case.id} humans", humans(result.log))
-    for predictor in PREDICTORS:
-        for result in drive_cases(
-            cases[::8], source, predictor=make_predictor(predictor), planner=make_planner("lattice-2"), traffic="clean"
-        ):
+    for predictor, (name, ego) in product(PREDICTORS, (("default", "lattice-2"), ("lattice", "lattice"))):
+        asked, drives_ego = make_predictor(predictor), make_planner(ego)
+        for result in drive_cases(cases[::8], source, predictor=asked, planner=drives_ego, traffic="clean"):
             assert isinstance(result, Drive), result
-            yield from _drive(f"{result.log.case.id} {predictor} default clean", result.log)
+            yield from _drive(f"{result.log.case.id} {predictor} {name} clean", result.log)
 
 
 def _drive(name: str, log: DriveLog) -> Lines:
