@@ -155,3 +155,25 @@ def test_a_quiet_drive_has_no_emergency(planner):
     scene, case = sudden_stop()
     (quiet,) = (log_of(planner, scene, replace(case, start_s=1.0, end_s=2.0), traffic="paper"),)
     assert not emergencies(quiet)
+
+
+def behind_a_braking_car(planner, speed, headway_s, accel):
+    ego = DrivenCar(id="1", points=((1000.0, 1000.0), (1300.0, 1000.0)), speed_mps=speed)
+    start = 1000.0 + 4.5 + 2.0 + headway_s * speed
+    lead = DrivenCar(id="2", points=((start, 1000.0), (1300.0, 1000.0)), speed_mps=speed, accel_mps2=accel)
+    case = Case(
+        id="lead", dataset="testing", recording="crossing", site="crossing", tracks_sha256=HASH, start_s=1.0, end_s=9.0,
+        cars=(Car(id="1", role=Role.EGO), Car(id="2", role=Role.REPLAY, predicted=True)), desired_speed_mps=speed,
+    )  # fmt: skip
+    return log_of(planner, scene_of([ego, lead], duration_s=14.0), case)
+
+
+@pytest.mark.parametrize("speed", [6.0, 10.0, 14.0])
+def test_version_3_stops_behind_a_car_that_brakes(speed):
+    for headway_s in (1.0, 1.5):
+        for accel in (-3.0, -5.0, -7.0):
+            assert behind_a_braking_car("constant_speed", speed, headway_s, accel).collisions
+            log = behind_a_braking_car("lattice", speed, headway_s, accel)
+            assert not log.collisions
+            gap = log.tracks.xy[1, :, 0] - log.tracks.xy[0, :, 0] - 4.5
+            assert np.nanmin(gap) > 0.2, "the margin is 0.3 m"
