@@ -85,6 +85,9 @@ def test_ties_are_groups_from_best_to_worst():
     info, judgment = METRICS.get("auc").info, Judgment(profile="clean", ddof=1, critical_bound="clean")
     groups = tie_groups(found, info, judgment)
     assert [set(g) for g in groups] == [{"a", "b"}, {"c", "d"}]
+    found["e"] = scores(x=0.6 + 0.6 * np.tile([-1.0, 1.0], 5))["x"]  # not told from a, yet far behind c
+    assert set(tie_groups(found, info, judgment)[0]) == {"a", "b"}
+    del found["e"]
     assert len(tie_groups({n: scores(x=s.value[:3])["x"] for n, s in found.items()}, info, judgment)) == 1
 
 

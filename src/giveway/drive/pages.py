@@ -13,6 +13,7 @@ from giveway.reports.content import Block, Paragraph, origin_blocks
 from giveway.reports.leaderboard import Board, Standing
 from giveway.reports.live_charts import Mark
 from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
+from giveway.stats.ranks import tied_runs
 
 TERMS = (("score", "score"), ("s_eff", "efficiency"), ("s_jer", "jerk"), ("s_vel", "velocity"), ("s_cou", "courtesy"))
 
@@ -158,14 +159,10 @@ def _tied(ranked: list[Any], differences: Mapping[str, Any]) -> set[str]:
     return tied
 
 
-def _tie_groups(ranked: Sequence[Mapping[str, Any]], differences: Mapping[str, Any]) -> list[list[str]]:
-    """Names from best to worst: the best and all tied with it, then the same among the rest."""
-    left, groups = list(ranked), list[list[str]]()
-    while left:
-        tied = _tied(left, differences)
-        groups.append([row["name"] for n, row in enumerate(left) if n == 0 or row["name"] in tied])
-        left = [row for row in left if row["name"] not in groups[-1]]
-    return groups
+def _tie_groups(ranked: Sequence[Mapping[str, Any]], differences: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Names from best to worst in runs of ties, see :func:`giveway.stats.ranks.tied_runs`."""
+    rows = {row["name"]: row for row in ranked}
+    return tied_runs(list(rows), lambda best, name: name in _tied([rows[best], rows[name]], differences))
 
 
 def _differences(summary: Mapping[str, Any]) -> list[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from giveway.gaps.metric_table import Scores
 from giveway.metrics import MetricInfo
 from giveway.stats.multiple import holm
 from giveway.stats.paired import ALPHA, PairedTest, corrected_t_test
+from giveway.stats.ranks import tied_runs
 
 MIN_SPLITS = 5
 """Fewer differences than this decide nothing, so nothing is marked.
@@ -71,21 +73,23 @@ def tied_on_random_splits(
 
 
 def tie_groups(scores: Mapping[str, Scores], info: MetricInfo, judgment: Judgment) -> list[tuple[str, ...]]:
-    """Models from best to worst in groups of ties: the best and all tied with it, then the same among the rest.
+    """Models from best to worst in runs of ties, see :func:`giveway.stats.ranks.tied_runs`.
 
-    With fewer than :data:`MIN_SPLITS` splits nothing is told apart, and all are one group. Models without a value are
-    left out.
+    With fewer than :data:`MIN_SPLITS` splits nothing is told apart. Models without a value are left out.
     """
     means = {m: float(np.nanmean(s.value)) for m, s in scores.items() if np.isfinite(s.value).any()}
-    left = sorted(means, key=lambda m: -info.orient(means[m]))
-    groups: list[tuple[str, ...]] = []
-    while left:
-        best = left[0]
-        decided = all(can_decide(paired_differences(scores[best], scores[m], info).size) for m in left[1:])
-        tied = tied_on_random_splits({m: scores[m] for m in left}, best, info, judgment) if decided else left
-        groups.append(tuple(m for m in left if m == best or m in tied))
-        left = [m for m in left if m not in groups[-1]]
-    return groups
+
+    ordered = sorted(means, key=lambda m: -info.orient(means[m]))
+
+    @cache
+    def tied_with(best: str) -> frozenset[str]:
+        """Among those behind it, which the correction for many comparisons counts."""
+        behind = ordered[ordered.index(best) :]
+        if all(can_decide(paired_differences(scores[best], scores[m], info).size) for m in behind[1:]):
+            return frozenset(tied_on_random_splits({m: scores[m] for m in behind}, best, info, judgment))
+        return frozenset(behind)
+
+    return tied_runs(ordered, lambda best, model: model in tied_with(best))
 
 
 def tied_on_critical_split(

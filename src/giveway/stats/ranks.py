@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,3 +54,22 @@ def spearman(first: FloatArray, second: FloatArray) -> FloatArray:
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
     return np.divide((x * y).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 0)
+
+
+def tied_runs(ordered: Sequence[str], is_tied: Callable[[str, str], bool]) -> list[tuple[str, ...]]:
+    """Names from best to worst in runs of ties: the first and those right after it that are tied with it, and so on.
+
+    A name that cannot be told from the best but stands behind one that can, because it varies more, does not share its
+    place: nobody is ranked before a better mean.
+
+    Args:
+        ordered: best first.
+        is_tied: whether the second is tied with the first.
+    """
+    runs: list[tuple[str, ...]] = []
+    for name in ordered:
+        if runs and is_tied(runs[-1][0], name):
+            runs[-1] = (*runs[-1], name)
+        else:
+            runs.append((name,))
+    return runs
