@@ -85,6 +85,15 @@ def test_damage_is_named_by_line_and_column(generic_root, old, new, message, whe
     assert where in (caught.value.where or "")
 
 
+@pytest.mark.parametrize(("new", "hint"), [("X (ft)", "is 'X (ft)' meant? say so in"), ("Ost", "say in")])
+def test_a_column_of_another_name_is_a_matter_of_the_mapping(generic_root, new, hint):
+    path = generic_root / "flights" / "flug.txt"
+    path.write_text(path.read_text().replace("X [ft]", new))
+    with pytest.raises(FileFormatError, match="a column is missing") as caught:
+        scene_of(generic_root)
+    assert (caught.value.hint or "").startswith(f"{hint} [columns] of dataset.toml")
+
+
 def test_missing_frames_are_allowed_if_the_mapping_says_so(generic_root):
     path = generic_root / "flights" / "flug.txt"
     path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines() if not line.startswith('"b";100')))

@@ -346,7 +346,7 @@ def _format(part: FilePart, mapping: Mapping) -> TableFormat:
         wanted[names.frame] = Column(name=names.frame, type="int", low=-10_000_000, high=100_000_000)
     if names.kind is not None:
         wanted.setdefault(names.kind, Column(name=names.kind, type="text"))
-    return TableFormat(columns=tuple(wanted.values()), separator=part.separator)
+    return TableFormat(columns=tuple(wanted.values()), separator=part.separator, named_in="[columns] of dataset.toml")
 
 
 def _read(path: Path, part: FilePart, mapping: Mapping, findings: Findings) -> tuple[StateRows, Table] | None:

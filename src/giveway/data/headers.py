@@ -98,15 +98,18 @@ def check_header(names: tuple[str, ...], path: Path, form: TableFormat, findings
         if column.optional or column.name in names:
             continue
         near = difflib.get_close_matches(column.name, unknown, n=1, cutoff=0.6)
+        hint = "get the file again, or check that the format is right"
+        if form.named_in:
+            hint = f"say in {form.named_in} what the column is called"
+        if near:
+            hint = f"is {near[0]!r} meant? {'say so in ' + form.named_in if form.named_in else 'rename it'}"
         findings.error(
             "a column is missing",
             path,
             line=1,
             column=column.name,
             found=", ".join(names),
-            hint=f"is {near[0]!r} meant? rename it"
-            if near
-            else "get the file again, or check that the format is right",
+            hint=hint,
         )
         fine = False
     if fine and form.header:

@@ -69,6 +69,7 @@ class TableFormat:
         windows_end_optional: with Windows line ends the last one may be missing without remark.
         rows_required: a header without rows is an error, otherwise a warning; there is no table either way.
         rename: header cell to the name used in ``columns``, for formats that exist in variants.
+        named_in: where the user gave the names of the columns; empty for published formats.
     """
 
     columns: tuple[Column, ...]
@@ -78,6 +79,7 @@ class TableFormat:
     windows_end_optional: bool = False
     rows_required: bool = True
     rename: Mapping[str, str] = field(default_factory=dict[str, str])
+    named_in: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
