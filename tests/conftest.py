@@ -6,6 +6,7 @@ import threading
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ.pop("COLUMNS", None)  # tables are as wide as they are, whatever the terminal of the tests
 
 # Shells start background jobs with Ctrl-C ignored, and programs that tests start would inherit that.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

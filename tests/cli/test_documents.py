@@ -49,6 +49,7 @@ LINES = {
     "generate train": "generate train -o {out} --env-steps 400 --round-steps 400 --worlds 4 --ticks 20 -e idm",
     "generate run": "generate run --budget 4 --driver idm --search random -e idm -o {out}",
     "generate bench": "generate bench --method idm --method no_attack --seeds 2 --budget 10 -e idm -w 1 -o {out}",
+    "generate harden": "generate harden --budget 64 --generations 1 -o {out}",
     "generate table": "generate table {small}/generate",
     "generate export": "generate export {small}/generate -o {out}",
     "study create": "study create {small}/interaction --seconds 3 --num-clips 6 -o {out}",

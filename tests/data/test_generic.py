@@ -234,7 +234,7 @@ def test_files_of_a_scene_are_put_together(two_files):
     np.testing.assert_allclose(tracks.velocity[0, :5], [[5.0, 0.0]] * 5)
     np.testing.assert_allclose(tracks.velocity[2, 3:9], [[0.0, 1.0]] * 6)
     np.testing.assert_allclose(scene.road.lanes[20].center[[0, -1]], [[0, 0], [60, 0]], atol=1e-4)
-    assert scene.attributes["conflicts"][0]["rule"] == "target_yields"
+    assert scene.attributes["conflicts"][0]["rule"] is None
     assert GENERIC.verify(two_files).ok
 
 
