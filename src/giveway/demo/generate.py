@@ -10,7 +10,8 @@ from giveway.generate.failures import stored_campaigns, stored_failures
 from giveway.generate.run import run_campaigns
 from giveway.generate.spec import CampaignSpec
 
-BUDGET, ROAD, EGO = 256, "roundabout", "lattice"
+BUDGET, ROAD, EGO = 256, "roundabout", "lattice-2"
+"""Version 2 of the planner: so few tests hardly find a failure of the present one here (1 of 768)."""
 FOLDER = Path("generate")
 DRIVERS = (("no_attack", "random"), ("maneuver", "random"), ("maneuver", "map_elites"))
 """Who drives the cars around the ego, and how scenes and maneuvers are searched."""
