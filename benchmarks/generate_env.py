@@ -20,18 +20,19 @@ import numpy as np
 
 from giveway.core.kernels import njit
 from giveway.generate import worlds as environment
-from giveway.generate.objective.natural import step_features, unnaturalness
+from giveway.generate.objective.arrays import ManeuverPrior
+from giveway.generate.objective.natural import CLASSES, LEVELS, VARIABLES, step_features, unnaturalness
 from giveway.generate.worlds import make_worlds
 
 CARS = 3
 AGENTS = CARS + 1
 
 
-def ours(worlds_count: int, threads: int, steps: int, ego: str):
+def stepping(worlds_count: int, threads: int, steps: int, ego: str):
+    """Worlds, and a function that moves them and returns the seconds it took."""
     worlds = make_worlds(n_worlds=worlds_count, threads=threads, ego=ego, cars=CARS, actions="lateral")
     worlds.reset(seed=0)
-    rng = np.random.default_rng(0)
-    actions = rng.uniform(-1, 1, (16, worlds_count, CARS, 2))
+    actions = np.random.default_rng(0).uniform(-1, 1, (16, worlds_count, CARS, 2))
     number = 1
 
     def run() -> float:
@@ -42,9 +43,23 @@ def ours(worlds_count: int, threads: int, steps: int, ego: str):
             if after.done.any():
                 number += 1
                 worlds.reset(seed=number, worlds=after.done)
-        return steps * worlds_count * AGENTS / (time.perf_counter() - began)
+        return time.perf_counter() - began
 
-    return run
+    return worlds, run
+
+
+def ours(worlds_count: int, threads: int, steps: int, ego: str):
+    """Agent-steps per second."""
+    _, run = stepping(worlds_count, threads, steps, ego)
+    return lambda: steps * worlds_count * AGENTS / run()
+
+
+def some_prior() -> ManeuverPrior:
+    """A prior as large as one fitted to recordings; its numbers do not matter to the time it takes."""
+    rng = np.random.default_rng(0)
+    ranks = -np.sort(-rng.normal(-8.0, 2.0, (len(CLASSES), LEVELS)), axis=1)
+    density = rng.normal(-2.0, 1.0, (len(CLASSES), len(VARIABLES), 40))
+    return ManeuverPrior(low=np.full(5, -10.0), width=np.full(5, 0.5), log_density=density, ranks=ranks)
 
 
 @njit
@@ -59,10 +74,7 @@ def _natural(prior, recent, out):
 
 def shares(worlds_count: int, steps: int, ego: str) -> dict[str, float]:
     """Share of the time of a step, in one thread, that the law and naturalness take."""
-    worlds = make_worlds(n_worlds=worlds_count, ego=ego, cars=CARS, actions="lateral")
-    worlds.reset(seed=0)
-    rng = np.random.default_rng(0)
-    actions = rng.uniform(-1, 1, (16, worlds_count, CARS, 2))
+    _, run = stepping(worlds_count, 1, steps, ego)
     spent, settle = [0.0], environment.settle
 
     def timed(*args):
@@ -71,25 +83,16 @@ def shares(worlds_count: int, steps: int, ego: str) -> dict[str, float]:
         spent[0] += time.perf_counter() - began
         return found
 
-    def run(number: int) -> float:
-        began = time.perf_counter()
-        for step in range(steps):
-            after = worlds.step(actions[step % 16])
-            if after.done.any():
-                number += 1
-                worlds.reset(seed=number, worlds=after.done)
-        return time.perf_counter() - began
-
-    run(0)
+    run()
     environment.settle = timed
-    total = run(1000)
+    total = run()
     environment.settle = settle
-    recent = rng.normal(10.0, 0.3, (worlds_count * CARS, 7, 2)) * (1.0, 0.001)
-    out = np.empty(5)
-    _natural(worlds.priors.maneuvers, recent, out)
+    recent = np.random.default_rng(1).normal(10.0, 0.3, (worlds_count * CARS, 7, 2)) * (1.0, 0.001)
+    prior, out = some_prior(), np.empty(5)
+    _natural(prior, recent, out)
     began = time.perf_counter()
     for _ in range(steps):
-        _natural(worlds.priors.maneuvers, recent, out)
+        _natural(prior, recent, out)
     natural = time.perf_counter() - began
     return {"law": round(spent[0] / total, 3), "naturalness": round(natural / total, 3)}
 

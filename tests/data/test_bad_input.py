@@ -101,7 +101,6 @@ AS_NOBODY = """
 import os, sys
 from giveway.cli.main import run
 import giveway.cli.data
-import giveway.experiments  # what counts progress
 from giveway.data import DATASETS
 from giveway.data.layout import identify
 for name in DATASETS.names():

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from giveway.experiments.progress import RemainingTime, describe, duration
+from giveway.core.remaining_time import RemainingTime, duration
+from giveway.experiments.progress import describe
 
 SCRIPT = """
 from giveway.experiments import default_progress

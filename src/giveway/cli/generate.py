@@ -82,6 +82,7 @@ def train(
     from giveway.generate.learning.config import LearningConfig
     from giveway.generate.objective.weights import RewardWeights, V1Weights
     from giveway.generate.prior import is_synthetic
+    from giveway.generate.protocol import egos_of
     from giveway.generate.spec import TrainingSpec
     from giveway.generate.train import train as run_training
 
@@ -137,7 +138,7 @@ def train(
         text=[
             f"{made.missing} rounds are missing; start the same command again to go on" if made.missing else "",
             f"{out}: best of {len(made.rounds)} rounds at {best.steps} steps; {found}",
-            f"next: giveway generate run --policy {out} --planner {' --planner '.join(chosen.planner.split('+'))} "
+            f"next: giveway generate run --policy {out} --planner {' --planner '.join(egos_of(chosen.planner))} "
             "--out failures",
         ],
     )

@@ -96,7 +96,7 @@ def bench(
 
 
 def _named(policies: Sequence[Path]) -> dict[str, Path]:
-    """Several policies by name: that of the file or folder, with a number where two are alike."""
+    """Several policies by name: that of the file or folder, with a prime where two are alike."""
     if len(policies) < 2:
         return {}
     names: dict[str, Path] = {}

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from giveway.core.remaining_time import RemainingTime, duration
+
 LINE_EVERY_S = 2.0
 
 
@@ -14,14 +16,10 @@ class Pace:
     """Units per second and the time left, as a text; nothing about the latter before it can be told."""
 
     def __init__(self) -> None:
-        from giveway.experiments.progress import RemainingTime
-
         self._began, self._remaining = time.monotonic(), RemainingTime()
 
     def __call__(self, done: int, total: int) -> str:
         """After so many units: ``"3.1/s, 40 s left"``."""
-        from giveway.experiments.progress import duration
-
         elapsed = time.monotonic() - self._began
         self._remaining.add(done, elapsed)
         left = self._remaining.left_s(total)

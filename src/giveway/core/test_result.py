@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+GRADED = ("A", "B", "C")
+"""Grades of failures that the ego caused, had to cope with, or could have avoided."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
@@ -79,9 +82,14 @@ class TestResult:
         return self.grade == "A"
 
     @property
+    def is_graded(self) -> bool:
+        """The ego failed with grade A, B or C."""
+        return self.failed and self.grade in GRADED
+
+    @property
     def counts(self) -> bool:
         """The ego failed although it could have coped: grade A, B or C, and avoidable."""
-        return self.failed and self.grade in ("A", "B", "C") and self.avoidable
+        return self.is_graded and self.avoidable
 
     @property
     def danger(self) -> float:

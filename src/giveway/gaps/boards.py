@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +28,7 @@ from giveway.gaps.standings import board_of, cells_at, class_counts, interval
 from giveway.metrics import METRICS, MetricInfo
 from giveway.reports.charts import Line, curves
 from giveway.reports.content import Block, Chart, Page, Paragraph, Picture
+from giveway.reports.drawing import svg_of
 from giveway.reports.leaderboard import Segments
 from giveway.reports.table import Entry, Table, entry, number, table_of, tied_ranks
 
@@ -183,15 +183,10 @@ def paper_figure(frame: pl.DataFrame) -> Picture | Paragraph:
         return Paragraph(text=f"Figures need matplotlib: {error.hint or error}")
     except GivewayError as error:
         return Paragraph(text=f"No figure like those of the papers: {error}")
-    import matplotlib as mpl
-
-    buffer = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "giveway"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
     caption = "Short marks: random splits. Longer mark: their mean. Cross: critical split. One color per input length."
     alt = "Every result at a glance: a plot per metric and dataset with all models side by side"
     title = "All results (figures 5 and 6)"
-    return Picture(title=title, file="figure.svg", alt=alt, data=buffer.getvalue(), caption=caption)
+    return Picture(title=title, file="figure.svg", alt=alt, data=svg_of(figure), caption=caption)
 
 
 def curve_blocks(trainings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> list[Block]:

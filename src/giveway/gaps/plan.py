@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from giveway.core.remaining_time import duration
 from giveway.experiments import Cell
-from giveway.experiments.progress import duration
 from giveway.experiments.threads import num_cores
 from giveway.gaps.cells import cells_of
 from giveway.gaps.estimate import Estimate, estimates

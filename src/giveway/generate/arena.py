@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +21,13 @@ from giveway.generate.evaluation.methods import ARENA, ARENA_PLANNERS
 from giveway.generate.evaluation.results import archive_cell
 from giveway.generate.failures import StoredCampaign
 from giveway.reports.content import Picture
-from giveway.reports.drawing import new_figure
+from giveway.reports.drawing import new_figure, svg_of
 from giveway.reports.table import Entry, Table, entry, table_of
 from giveway.stats.proportions import share_difference, wilson
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FOUND = ("A", "B", "C")
 CAPTION = (
     "Shares of driven tests, a pushed one counts like any other. C or better: failures of grade A, B or C, with their "
     "Wilson interval; avoidable: failures that a careful driver would have avoided, whatever their grade; c: "
@@ -111,14 +109,14 @@ def standings(campaigns: Sequence[StoredCampaign], against: str = "") -> list[St
     """All attackers, in the order of the arena; differences to the attacker ``against``."""
     shares: dict[tuple[str, str, str], dict[int, tuple[int, int]]] = {}
     for one in campaigns:
-        hits = sum(r.failed and r.grade in FOUND for r in one.results)
+        hits = sum(r.is_graded for r in one.results)
         key = (str(one.params["road"]), str(one.params["planner"]), attacker_of(one))
         shares.setdefault(key, {})[int(one.params["seed"])] = (hits, len(one.results))
     rows: list[Standing] = []
     for one in pooled(campaigns):
         key = road, planner, attacker = str(one.params["road"]), str(one.params["planner"]), attacker_of(one)
         results, tests = one.results, len(one.results)
-        found = [r for r in results if r.failed and r.grade in FOUND]
+        found = [r for r in results if r.is_graded]
         low, high = wilson(len(found), tests)
         other = shares.get((road, planner, against)) if attacker != against else None
         gain = (math.nan,) * 3 if other is None else paired_gain(shares[key], other)
@@ -234,10 +232,7 @@ def _found(row: Standing | None) -> float:
 
 def arena_picture(rows: Sequence[Standing]) -> Picture:
     """The figure for a page."""
-    figure, buffer = arena_figure(rows), BytesIO()
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.hashsalt": "giveway"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
     alt = f"Share of failures of grade C or better for {len({r.attacker for r in rows})} attackers by planner and road"
-    return Picture(title="Attackers and planners", file="arena.svg", alt=alt, data=buffer.getvalue(), caption=CAPTION)
+    return Picture(
+        title="Attackers and planners", file="arena.svg", alt=alt, data=svg_of(arena_figure(rows)), caption=CAPTION
+    )

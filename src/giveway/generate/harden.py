@@ -29,7 +29,7 @@ from giveway.core.checked import Expect, read_json
 from giveway.core.errors import ConfigError, EmptySelectionError, FileFormatError, UsageError
 from giveway.core.files import write_text
 from giveway.core.seeds import seed_for
-from giveway.generate.arena import FOUND
+from giveway.core.test_result import GRADED
 from giveway.generate.campaign import Campaign, run_campaign
 from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.driving import drive_scenes
@@ -211,7 +211,7 @@ def _search(settings: WorldSettings, name: str, search: str, budget: int, seed: 
     return [
         Found(driver=name, genes=r.genes, seed=seed_for(seed, "test", r.number), kind=archive_cell(r))
         for r in (test.result for test in run_campaign(settings, _driver(name, settings.ego), campaign))
-        if r.failed and r.grade in FOUND
+        if r.is_graded
     ]
 
 
@@ -316,13 +316,14 @@ def _tuned(
     best, genes = -math.inf, np.full(len(RANGES[ego.driver]), 0.5)
     for number in range(generations):
         asked = search.ask()
-        for one in asked:
+        scores = np.empty(len(asked))
+        for n, one in enumerate(asked):
             key = ",".join(float(v).hex() for v in one)
             if key not in known.scores:
                 known.scores[key] = score_of(_with(ego, one))
-            if known.scores[key] > best:
-                best, genes = known.scores[key], one
-        scores = np.array([known.scores[",".join(float(v).hex() for v in one)] for one in asked])
+            scores[n] = known.scores[key]
+            if scores[n] > best:
+                best, genes = float(scores[n]), one
         search.tell(asked, SearchScores(violation=scores > np.inf, danger=scores, triggers=np.zeros(len(asked), int)))
         known.write()
         say(f"generation {number + 1} of {generations}: best return {best:.3f}")
@@ -330,7 +331,7 @@ def _tuned(
 
 
 def _check(name: str, before: Sequence[EpisodeRecord], after: Sequence[EpisodeRecord]) -> Check:
-    failed = [sum(r.outcome.is_failure and str(r.ending.grade) in FOUND for r in rs) for rs in (before, after)]
+    failed = [sum(r.outcome.is_failure and str(r.ending.grade) in GRADED for r in rs) for rs in (before, after)]
     ways = [np.array([_progress(r) for r in rs]).reshape(-1, 2).sum(axis=0) for rs in (before, after)]
     progress = [float(way[0] / max(way[1], 1e-9)) for way in ways]
     return Check(name=name, tests=len(before), before=failed[0], after=failed[1], progress=(progress[0], progress[1]))

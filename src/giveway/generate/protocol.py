@@ -26,12 +26,20 @@ from giveway.core.tracks import Tracks
 MAX_CARS = 4
 """Most learning cars of a world."""
 
+JOINT = "+"
+"""Between the names of planners that are trained against at once."""
+
 TERMS = {
     "graded": ("grade", "potential", "naturalness", "responsibility", "penalty"),
     "v1": ("potential", "escape", "naturalness", "responsibility", "contact", "terminal"),
     "legacy": (),
 }
 """Columns of :attr:`Transition.terms` by kind of reward; each is unweighted, the reward is their weighted sum."""
+
+
+def egos_of(name: str) -> tuple[str, ...]:
+    """Planners of a name such as ``idm+lattice``."""
+    return tuple(name.split(JOINT))
 
 
 class Outcome(IntEnum):

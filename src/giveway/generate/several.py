@@ -15,18 +15,10 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UsageError
-from giveway.generate.protocol import Scenes, Transition
+from giveway.generate.protocol import Scenes, Transition, egos_of
 from giveway.generate.worlds import Worlds, WorldSettings
 
-JOINT = "+"
-"""Between the names of planners that are trained against at once."""
-
 Float32Array = NDArray[np.float32]
-
-
-def egos_of(name: str) -> tuple[str, ...]:
-    """Planners of a name such as ``idm+lattice``."""
-    return tuple(name.split(JOINT))
 
 
 def each_ego(settings: WorldSettings) -> list[WorldSettings]:

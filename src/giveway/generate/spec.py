@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from giveway.generate.evaluation.methods import SCORE
+from giveway.generate.protocol import JOINT, egos_of
 
 ALIASES = {"default": "lattice"}
 """Other names of planners; one planner has one key."""
@@ -21,8 +22,8 @@ def planner_name(name: Any) -> Any:
 
 def _joint(value: Any) -> Any:
     """Planners of a training as one name."""
-    names = value.split("+") if isinstance(value, str) else value
-    return "+".join(dict.fromkeys(map(planner_name, names))) if isinstance(names, list | tuple) else names
+    names = egos_of(value) if isinstance(value, str) else value
+    return JOINT.join(dict.fromkeys(map(planner_name, names))) if isinstance(names, list | tuple) else names
 
 
 def _several(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 from giveway.core.checked import sha256_of_file
 from giveway.core.errors import DataError
 from giveway.experiments import Cell, Store, content_key
+from giveway.generate.protocol import JOINT, egos_of
 from giveway.generate.worlds import WorldSettings
 from giveway.planning import make_planner
 from giveway.roads.json_maps import map_bytes, read_map
@@ -38,8 +39,8 @@ def world_facts(world: WorldSettings) -> dict[str, Any]:
 
 def planner_facts(name: str) -> tuple[str, str]:
     """Version of a planner and digest of its parameters, for keys; of several ones if they are joined by ``+``."""
-    infos = [make_planner(ego).info for ego in name.split("+")]
-    return "+".join(info.version for info in infos), "+".join(content_key(dict(info.parameters)) for info in infos)
+    infos = [make_planner(ego).info for ego in egos_of(name)]
+    return JOINT.join(info.version for info in infos), JOINT.join(content_key(dict(info.parameters)) for info in infos)
 
 
 def world_of_cell(cell: Cell, machine: Mapping[str, Any]) -> WorldSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,16 @@ def new_figure(width: float, height: float) -> Figure:
     except ImportError as error:
         raise MissingDependencyError("matplotlib", extra="plot", purpose="drawing a figure") from error
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg_of(figure: Figure) -> bytes:
+    """The figure as SVG, without a date, so that equal results give equal files."""
+    import matplotlib as mpl
+
+    buffer = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "giveway"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.1)
+    return buffer.getvalue()
 
 
 def scene_figure(scene: Scene, *, at_s: float | None = None, title: str = "") -> Figure:

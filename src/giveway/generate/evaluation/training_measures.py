@@ -10,7 +10,8 @@ from giveway.generate.driving import drive_scenes
 from giveway.generate.evaluation.methods import SCORE
 from giveway.generate.evaluation.results import TestResult, result_of
 from giveway.generate.learning.policy import Policy
-from giveway.generate.several import each_ego, egos_of, mean_of
+from giveway.generate.protocol import egos_of
+from giveway.generate.several import each_ego, mean_of
 from giveway.generate.worlds import Worlds, WorldSettings
 from giveway.metrics import measure_campaign
 
