@@ -65,7 +65,7 @@ def test_a_candidate_that_loses_progress_is_refused():
     assert idm.idm is not None
     slow = replace(idm, idm=idm.idm._replace(max_accel_mps2=0.1, headway_s=8.0, min_gap_m=10.0))
     found = _search(settings, "cut_in", "random", 64, 0)
-    pace = _pace(_calm(settings, 5, 128, idm))
+    pace = _pace(_calm(settings, 5, 64, idm))
     score, kept, left = _score(settings, found, 5, pace, idm)
     assert (kept, left) == (1.0, 1.0), "the planner as it was"
     refused, kept, left = _score(settings, found, 5, pace, slow)

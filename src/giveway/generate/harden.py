@@ -60,7 +60,7 @@ CANDIDATES, EVERY = 8, 3
 """Candidates of a generation; every n-th physical kind is held out."""
 MOST_TESTS = 256
 """Failures, and ordinary scenes, that a candidate is tried on."""
-FEWEST_CALM = 128
+FEWEST_CALM = 64
 """Ordinary scenes at least: progress is compared to a percent."""
 MOST_LOST, STRICT = 0.04, 100.0
 """Share of the progress in ordinary traffic that a candidate may lose, and what R loses per share beyond: the design
