@@ -61,7 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     found = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if path.name != "404.html"}
-    assert len(found) == len(list((ROOT / "docs").rglob("*.md")))
+    assert len(found) == sum(len(list((ROOT / "docs").rglob(kind))) for kind in ("*.md", "*.html"))
     return found
 
 
