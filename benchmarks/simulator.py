@@ -19,6 +19,7 @@ import numpy as np
 from giveway.core.case import Car, Case, Role
 from giveway.core.histories import constant_velocity_states
 from giveway.core.predictions import Trajectories
+from giveway.planning.profiles import LATTICE_3
 from giveway.predictors.acceptance import accept
 from giveway.sim.prepare import PreparedCase, prepare
 from giveway.sim.simulation import Simulation
@@ -66,7 +67,7 @@ def ours_us(cases: list[PreparedCase], repeats: int) -> float:
     """Least CPU microseconds per agent-step; building the world is not timed, as it is not for the peer."""
     times: list[float] = []
     for _ in range(repeats):
-        simulation = Simulation(cases)
+        simulation = Simulation(cases, profiles=LATTICE_3)
         start = time.process_time()
         steps = drive(simulation)
         times.append((time.process_time() - start) / steps * 1e6)
@@ -97,7 +98,7 @@ def highway_us(road: Any) -> float:
 
 def main() -> None:
     one = traffic(AGENTS)
-    drive(Simulation([one]))
+    drive(Simulation([one], profiles=LATTICE_3))
     road = highway_road(AGENTS)
     peers, singles, batches = [], [], []
     for _ in range(ROUNDS):

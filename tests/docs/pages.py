@@ -5,6 +5,7 @@ Convention, also told in CONTRIBUTING.md:
 * a ``console`` block is typed line by line in one folder per page; ``# ...`` after a command is a remark;
 * a ``sh`` block needs what a test lacks (a cluster, real recordings): its ``giveway`` lines are checked against the
   commands and options that exist;
+* an ``output`` block is what the commands before it print: each of its lines must be among theirs, spaces aside;
 * a ``python`` block is executed, with one namespace per page;
 * a block whose first line is ``# some/file.py`` or ``# some.toml`` is saved there;
 * a ``py`` block is a fragment and must only be valid Python;

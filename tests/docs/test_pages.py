@@ -67,15 +67,24 @@ def test_commands_of_a_page_run(
     monkeypatch.setitem(PRESETS, "quick", {**PRESETS["quick"], **SMALLER})
     monkeypatch.syspath_prepend(str(tmp_path))
     namespace: dict[str, Any] = {"__name__": "page"}
+    printed: set[str] = set()
     with contextlib.ExitStack() as servers:
         for block in blocks(page):
             if block.language == "console":
                 for words in block.commands:
                     type_in(words, servers, f"{page.name}, line {block.line}", capsys)
+                printed |= lines_of(capsys.readouterr().out)
+            elif block.language == "output":
+                assert lines_of(block.body) <= printed, f"{page.name}, line {block.line}: this is not printed any more"
             elif saved := re.match(r"\s*# (\S+\.(?:py|toml))\n", block.body):
                 save(Path(saved[1]), block)
             elif block.language == "python":
                 exec(compile(block.body, f"{page.name}:{block.line}", "exec"), namespace)
+
+
+def lines_of(text: str) -> set[str]:
+    """Lines, spaces aside."""
+    return {" ".join(line.split()) for line in text.splitlines()}
 
 
 def type_in(words: list[str], servers: contextlib.ExitStack, where: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 
 from docs.pages import ROOT
+from giveway.reports.rendering import script_text
 
 LOADED = {"script": "src", "link": "href", "img": "src", "source": "srcset", "iframe": "src"}
 NOT_LOADED = {"canonical", "prev", "next"}
@@ -60,7 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     found = {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if path.name != "404.html"}
-    assert len(found) == len(list((ROOT / "docs").rglob("*.md")))
+    assert len(found) == sum(len(list((ROOT / "docs").rglob(kind))) for kind in ("*.md", "*.html"))
     return found
 
 
@@ -83,6 +84,11 @@ def test_nothing_is_loaded_from_other_hosts(site: Path, pages: dict[Path, Page])
     assert foreign == []
     styles = [sheet.read_text(encoding="utf-8") for sheet in site.rglob("*.css")]
     assert not any(re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", style) for style in styles)
+
+
+def test_the_tour_plays_its_encounter_with_the_present_player(site: Path) -> None:
+    shown = (site / "images/tour.html").read_text(encoding="utf-8")
+    assert script_text("player.js").strip() in shown, "make it anew: the two commands of docs/tour.md"
 
 
 def test_formulas_are_drawn_without_scripts(site: Path, pages: dict[Path, Page]) -> None:
