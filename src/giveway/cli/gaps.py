@@ -47,17 +47,19 @@ def extract(
     from giveway.gaps.files import write_samples
     from giveway.gaps.run import extractions
 
-    sets = extractions(
-        dataset,
-        folder,
-        times=t0,
-        n_input=n_input,
-        n_input_max=n_input_max,
-        relaxed=relaxed,
-        profile=profile,
-        switches=settings_from(settings, _switches()),
-        allow_occlusion=allow_occlusion,
-    )
+    with call.counting("extract") as progress:
+        sets = extractions(
+            dataset,
+            folder,
+            times=t0,
+            n_input=n_input,
+            n_input_max=n_input_max,
+            relaxed=relaxed,
+            profile=profile,
+            switches=settings_from(settings, _switches()),
+            allow_occlusion=allow_occlusion,
+            progress=progress,
+        )
     parts = [one.extracted for one in sets]
     if not any(part.samples.num_samples for part in parts):
         require_samples(parts[0], at_least=1, per_class=0)
