@@ -163,14 +163,15 @@ def learners(args: argparse.Namespace) -> dict[str, Any]:
     )
     begun, before = facts(driven(worlds, _policy(clone), args.scenes, 777))
     found: dict[str, Any] = {"clone": begun["C_or_better"]}
-    for seed, reward, algorithm, noise in itertools.product(
-        range(args.seeds), ("graded", "v1"), ("mappo", "matd3"), ("held", "gaussian")
+    for algorithm, seed, reward, noise in itertools.product(
+        ("mappo", "matd3"), range(args.seeds), ("graded", "v1"), ("held", "gaussian")
     ):
         name = f"{reward}-{algorithm}-{noise}"
         place = args.out / "learners" / f"{name}-{args.env_steps}-{seed}"
         own: dict[str, Any] = {"actor_rate": 1.5e-4} if algorithm == "mappo" else {"actor_rate": 1e-4, "batch": 384}
         if algorithm == "matd3":
-            own |= {"noise_scale": 0.12, "noise_floor": 0.12, "critic_first": 1000, "noise_hold": 3.0}
+            own |= {"noise_scale": 0.12, "noise_floor": 0.12, "critic_first": 200, "noise_hold": 3.0}
+            own |= {"update_every": args.update_every, "normalize_observations": True, "shared_actor": True}
         spec = TrainingSpec(
             planner=args.planner, road=args.road, algorithm=algorithm, reward=reward, policy=clone, prior=args.prior,
             worlds=256, env_steps=args.env_steps, round_steps=max(args.env_steps // 3, 100), seed=seed,
@@ -200,6 +201,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=100)
     parser.add_argument("--scenes", type=int, default=512)
     parser.add_argument("--env-steps", type=int, default=300_000)
+    parser.add_argument("--update-every", type=int, default=10, help="steps per update of MATD3")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     found = parts[args.part](args)

@@ -1,4 +1,4 @@
-"""What training adds: failures by grade of trained cars, of the policy they began as and of the script, paired.
+"""What training adds: failures by grade of trained cars, of the policy they began as and of cars that never learned.
 
 Every driver drives the same held-out scenes, which no training and no choice of a policy has used (trainings draw
 theirs from other streams). A trained policy is the best round of its folder by its own evaluation.
@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from giveway.core.seeds import seed_for
-from giveway.generate.drivers.cars import CarDriver, NaturalDriver, PolicyDriver
-from giveway.generate.drivers.cutting_in import CutInDriver
+from giveway.core.seeds import seed_for, stream
+from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.driving import drive_scenes
 from giveway.generate.learning.policy import load_policy
 from giveway.generate.policies import shipped_file
@@ -38,7 +37,8 @@ def driven(worlds: Worlds, driver: CarDriver, scenes: int, seed: int) -> list[Ep
     for first in range(0, scenes, TOGETHER):
         starts, _ = worlds.space.sample(TOGETHER, seed=seed, names=("held out", first))
         seeds = [seed_for(seed, "held out", first + n) for n in range(TOGETHER)]
-        found += [one.record for one in drive_scenes(worlds, starts, driver, seeds=seeds)]
+        drawn = stream(seed, "held out genes", first).uniform(size=(TOGETHER, worlds.n_cars, driver.genes_per_car))
+        found += [one.record for one in drive_scenes(worlds, starts, driver, seeds=seeds, genes=drawn)]
     return found[:scenes]
 
 
@@ -76,15 +76,17 @@ def main() -> None:
     settings = WorldSettings(road=args.road, ego=args.planner, actions="lateral", prior=args.prior)
     worlds = Worlds(settings, n_worlds=TOGETHER)
     drivers: dict[str, CarDriver] = {
-        "ordinary": NaturalDriver(),
-        "script": CutInDriver(),
+        "ordinary": baseline("idm"),
+        "random": baseline("random_actions"),
+        "search": baseline("maneuver"),
+        "script": baseline("cut_in"),
         "shipped": PolicyDriver(load_policy(shipped_file(args.planner))),
     }
     drivers |= {path.name: PolicyDriver(load_policy(path)) for path in args.trainings}
     found = {name: facts(driven(worlds, driver, args.scenes, args.seed)) for name, driver in drivers.items()}
     pairs: dict[str, Any] = {}
     for name in (path.name for path in args.trainings):
-        for other in ("script", "shipped"):
+        for other in ("script", "shipped", "search", "random"):
             mine, theirs = found[name][1], found[other][1]
             only, lost = int((mine & ~theirs).sum()), int((theirs & ~mine).sum())
             score = (only - lost) / math.sqrt(only + lost) if only + lost else 0.0

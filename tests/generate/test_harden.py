@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from giveway.core.errors import ConfigError, FileFormatError, UsageError
 from giveway.generate.egos import resolve_ego
-from giveway.generate.harden import _calm, _drive, _return, _search, _with, harden
+from giveway.generate.harden import MOST_LOST, _calm, _drive, _front, _pace, _return, _score, _search, _with, harden
 from giveway.generate.worlds import WorldSettings
 from giveway.planning import make_planner
 
@@ -34,6 +35,8 @@ def test_what_was_learned_from_fails_less_often_and_candidates_are_kept(made, tm
         harden(folder, planner="idm", road="straight", budget=128, generations=3, seed=2)
     text = found.table().text()
     assert "fresh maneuver, map_elites" in text
+    calm = next(c for c in found.checks if c.name == "ordinary traffic")
+    assert calm.progress[1] > 0.95 * calm.progress[0], "progress is kept"
     again = harden(folder, planner="idm", road="straight", budget=128, generations=3, seed=1)
     assert again == found
 
@@ -55,6 +58,24 @@ def test_the_objective_pays_for_getting_ahead_and_not_for_failing():
     assert sum(calm) / 64 > 8.0
     assert max(attacked) < sum(calm) / 64
     assert sum(crawling) < sum(calm)
+
+
+def test_a_candidate_that_loses_progress_is_refused():
+    settings, idm = WorldSettings(road="straight", ego="idm", actions="lateral"), resolve_ego("idm")
+    assert idm.idm is not None
+    slow = replace(idm, idm=idm.idm._replace(max_accel_mps2=0.1, headway_s=8.0, min_gap_m=10.0))
+    found = _search(settings, "cut_in", "random", 64, 0)
+    pace = _pace(_calm(settings, 5, 64, idm))
+    score, kept, left = _score(settings, found, 5, pace, idm)
+    assert (kept, left) == (1.0, 1.0), "the planner as it was"
+    refused, kept, left = _score(settings, found, 5, pace, slow)
+    assert kept < 1.0 - MOST_LOST, "an ego that hangs back"
+    assert left < 1.0, "fails less often"
+    assert refused < score, "and earns less all the same"
+
+
+def test_the_front_holds_what_nothing_beats():
+    assert _front([(0.9, 0.5), (0.8, 0.2), (0.7, 0.3), (1.0, 0.5)]) == ((0.8, 0.2), (1.0, 0.5))
 
 
 def test_bad_files_and_planners_get_a_sentence(tmp_path):

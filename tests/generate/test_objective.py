@@ -241,3 +241,11 @@ def test_parked_cars_stand_and_that_is_unnatural():
     records = drive_episodes(worlds, lambda w, seen: driver.act(w, seen, 0), seed=1)
     assert min(r.unnaturalness for r in records) > 0.7
     assert max(r.unnaturalness for r in drive_episodes(worlds, no_attack, seed=1)) < 0.05
+
+
+def test_cars_that_are_gone_say_nothing_about_what_success_pays():
+    """On the roundabout cars drive out before the ego fails; theirs are the lowest returns of episodes that count."""
+    found = check_objective(WorldSettings(road="roundabout", ego="lattice", actions="lateral"), scenes=128)
+    assert found.holds, found.table().text()
+    one = next(e for e in found.earned if e.graded.any() and (e.at_end != e.returns)[e.graded].any())
+    assert one.at_end[one.graded].mean() > one.returns[one.graded].mean()

@@ -144,6 +144,14 @@ def test_an_emergency_is_only_what_comfort_cannot_solve():
     assert hard[2, 1] == pytest.approx(-1.6)
 
 
+def test_a_collision_that_cannot_be_ruled_out_is_made_milder():
+    """A car beside that comes in has the right of way: comfortable plans impose on it, all are likely to touch it."""
+    plan, memory = planned(60.0, 5.0, 0.0, [(60.5, 2.9, -0.3, 4.0)])
+    assert memory[negotiation.EMERGENCY] == 1.0
+    assert plan[2, 1] == pytest.approx(-1.6)
+    assert plan[1, 15] == 0.0
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     speed=st.floats(0.0, 20.0), lead=st.floats(0.0, 20.0), gap=st.floats(0.0, 60.0), wanted=st.floats(-8.0, 3.0),

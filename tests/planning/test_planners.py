@@ -13,7 +13,7 @@ from giveway.planning import PLANNERS, make_planner
 from giveway.planning.builtin import LatticePlanner
 from giveway.planning.encounters import interaction_cost
 from giveway.planning.idm import IdmParameters, idm_acceleration
-from giveway.planning.occupancy import blocked_interval, lead_on_path
+from giveway.planning.occupancy import blocked_interval, covered_interval, lead_on_path
 from giveway.planning.profiles import (
     ACCEL_FIRST,
     ACCEL_LATER,
@@ -139,6 +139,12 @@ def test_a_blocked_interval_covers_every_place_where_boxes_overlap(along, across
         own = shapely.box(s - 2.3, -1.0, s + 2.3, 1.0)
         if own.intersection(other).area > 1e-6:
             assert low <= s <= high
+    swept = other.intersection(shapely.box(-30.0, -1.0, 30.0, 1.0))
+    low, high = covered_interval(row, 0.0, along, across, np.cos(turn), np.sin(turn), 2.2, 0.9, 2.3, 1.0)
+    if swept.area > 1e-6:
+        assert (low, high) == pytest.approx((swept.bounds[0] - 2.3, swept.bounds[2] + 2.3))
+    elif not swept.intersects(other):
+        assert low == np.inf
 
 
 def plain_profile(i, v, a, desired, p):

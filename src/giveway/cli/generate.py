@@ -305,6 +305,7 @@ def harden(
             "parameters": dict(made.parameters),
             "score": made.score,
             "checks": [{**asdict(check), "change": check.change} for check in made.checks],
+            "tradeoff": made.tradeoff,
         },
         text=[made.table().text(), f"return {made.score[0]:.2f}, tuned {made.score[1]:.2f}"],
     )

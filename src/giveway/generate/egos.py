@@ -13,6 +13,7 @@ from giveway.core.seeds import seed_for
 from giveway.generate.protocol import Outcome, Scenes
 from giveway.planning import make_planner
 from giveway.planning.idm import IdmParameters
+from giveway.planning.impaired import Impaired
 from giveway.planning.profiles import LATTICE_2, ProfileParameters
 from giveway.sim.drivers.external import EpisodeFacts
 from giveway.sim.drivers.hosts import Fault
@@ -30,11 +31,20 @@ class Ego:
         driver: compiled, or outside.
         idm: parameters of an IDM ego.
         profiles: parameters of the lattice.
+        sees: what is wrong with the sight of a compiled planner; its plans come from outside.
+        decides: that planner.
     """
 
     driver: DriverCode
     idm: IdmParameters | None = None
     profiles: ProfileParameters = LATTICE_2
+    sees: type[Impaired] | None = None
+    decides: DriverCode = DriverCode.EXTERNAL
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether each plan is asked from Python."""
+        return self.driver is DriverCode.EXTERNAL and self.sees is None
 
 
 def resolve_ego(name: str) -> Ego:
@@ -45,12 +55,16 @@ def resolve_ego(name: str) -> Ego:
         UsageError: something that is not a planner.
     """
     planner: Any = make_planner(name)
-    driver = COMPILED.get(planner.info.driver, DriverCode.EXTERNAL)
-    parameters = getattr(planner, "parameters", None)
+    inner = planner.planner if isinstance(planner, Impaired) else planner
+    driver = COMPILED.get(inner.info.driver, DriverCode.EXTERNAL)
+    sees = type(planner) if inner is not planner and driver is not DriverCode.EXTERNAL else None
+    parameters = getattr(inner, "parameters", None)
     return Ego(
-        driver=driver,
+        driver=DriverCode.EXTERNAL if sees else driver,
         idm=parameters if isinstance(parameters, IdmParameters) else None,
         profiles=parameters if isinstance(parameters, ProfileParameters) else LATTICE_2,
+        sees=sees,
+        decides=driver,
     )
 
 

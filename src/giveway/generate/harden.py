@@ -7,9 +7,10 @@ ordinary traffic,
 
     R = progress [s at the desired speed] - 10 (A or B) - 5 (C) - 2 min(1, mean a^2 / 4 m^2/s^4)
 
-Standing still earns 0, driving for 15 s as fast as wanted 15; a failure also loses the progress after it. The tuned
-planner is then tested on what was held out, on ordinary traffic that was not used, and against fresh attackers that
-search with it.
+Standing still earns 0, driving for 15 s as fast as wanted 15; a failure also loses the progress after it. A candidate
+that loses more than 4 % of the planner's progress in ordinary traffic is refused, whatever it avoids. The tuned planner
+is then tested on what was held out, on ordinary traffic that was not used, and against fresh attackers that search with
+it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ CANDIDATES, EVERY = 8, 3
 """Candidates of a generation; every n-th physical kind is held out."""
 MOST_TESTS = 256
 """Failures, and ordinary scenes, that a candidate is tried on."""
+FEWEST_CALM = 64
+"""Ordinary scenes at least: progress is compared to a percent."""
+MOST_LOST, STRICT = 0.04, 100.0
+"""Share of the progress in ordinary traffic that a candidate may lose, and what R loses per share beyond: the design
+allows 5 %, one is left for scenes that were not tuned on."""
 ATTACKERS = (("cut_in", "random"), ("maneuver", "map_elites"))
 PENALTY = {"A": 10.0, "B": 10.0, "C": 5.0}
 KNOWN = Expect(error=FileFormatError, what="the candidates of a hardening", hint="harden into a new folder")
@@ -113,12 +119,15 @@ class Hardened:
     parameters: of the tuned planner, where they differ.
     score: R of the planner as it was and of the tuned one, on what was tuned on.
     checks: before and after.
+    tradeoff: candidates that no other one beats in both: share of the progress in ordinary traffic that is kept, and
+        share of the failures learned from that are left, the safest first.
     """
 
     planner: str
     parameters: Mapping[str, float]
     score: tuple[float, float]
     checks: tuple[Check, ...]
+    tradeoff: tuple[tuple[float, float], ...] = ()
 
     def table(self) -> Table:
         """Failures before and after, and progress."""
@@ -136,6 +145,9 @@ class Hardened:
         ]
         heads = ("tests", "number", "before", "after", "change of the share, 95 %", "progress before", "after")
         caption = "Failures of grade C or better; progress as a share of the desired speed over the driven time."
+        if self.tradeoff:
+            pairs = ", ".join(f"{100 * kept:.0f} % and {100 * left:.0f} %" for kept, left in self.tradeoff)
+            caption += f" Progress kept and failures left by the best candidates: {pairs}."
         return table_of(f"{self.planner}, hardened", heads, rows, caption=caption)
 
 
@@ -172,6 +184,7 @@ def harden(
             "this planner has no parameters to tune", where="--planner", found=planner, hint="idm, lattice"
         )
     facts = {"planner": [planner, *planner_facts(planner)], "road": road, "budget": budget, "seed": seed}
+    facts |= {"objective": [MOST_LOST, STRICT, FEWEST_CALM]}
     kept = _Known(out / "candidates.json", facts)
     found = {name: _search(settings, name, search, budget, seed) for name, search in (*ATTACKERS, ("policy", "random"))}
     kinds = sorted({one.kind for name, _ in ATTACKERS for one in found[name]})
@@ -183,8 +196,9 @@ def harden(
         )
     say(f"{len(known)} failures to learn from, {len(kinds) - len(apart)} kinds; {len(apart)} kinds held out")
     known = [known[n] for n in np.linspace(0, len(known) - 1, min(MOST_TESTS, len(known))).astype(int)]
-    score_of = partial(_score, settings, known, seed_for(seed, "ordinary"))
-    base = score_of(ego)
+    pace = _pace(_calm(settings, seed_for(seed, "ordinary"), max(len(known), FEWEST_CALM), ego))
+    score_of = partial(_score, settings, known, seed_for(seed, "ordinary"), pace)
+    base = score_of(ego)[0]
     genes, score = _tuned(ego, score_of, kept, generations, seed, say)
     best = _with(ego, genes) if score > base else ego
     values = _changed(ego, best)
@@ -198,8 +212,21 @@ def harden(
         *(_fresh(settings, name, search, budget, seed + 1000, ego, best) for name, search in ATTACKERS),
     ]
     return Hardened(
-        planner=planner, parameters=values, score=(base, max(score, base)), checks=tuple(c for c in checks if c.tests)
+        planner=planner,
+        parameters=values,
+        score=(base, max(score, base)),
+        checks=tuple(c for c in checks if c.tests),
+        tradeoff=_front([(kept_share, left) for _, kept_share, left in kept.scores.values()]),
     )
+
+
+def _front(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Those with more progress than any that leaves as few failures, fewest failures first."""
+    found: list[tuple[float, float]] = []
+    for kept, left in sorted(points, key=lambda point: (point[1], -point[0])):
+        if not found or kept > found[-1][0]:
+            found.append((kept, left))
+    return tuple(found)
 
 
 def _driver(name: str, ego: str) -> CarDriver:
@@ -215,10 +242,25 @@ def _search(settings: WorldSettings, name: str, search: str, budget: int, seed: 
     ]
 
 
-def _score(settings: WorldSettings, found: Sequence[Found], seed: int, ego: Ego) -> float:
-    """R, half found failures, half as many scenes of ordinary traffic."""
-    attacked, calm = _drive(settings, found, ego), _calm(settings, seed, len(found), ego)
-    return 0.5 * float(np.mean([_return(r) for r in attacked])) + 0.5 * float(np.mean([_return(r) for r in calm]))
+def _score(settings: WorldSettings, found: Sequence[Found], seed: int, pace: float, ego: Ego) -> list[float]:
+    """R, half found failures, half ordinary traffic, less what is beyond the progress that may be lost; the share of
+    the progress ``pace`` that is kept; the share of failures that are left.
+    """
+    attacked, calm = _drive(settings, found, ego), _calm(settings, seed, max(len(found), FEWEST_CALM), ego)
+    earned = [float(np.mean([_return(r) for r in records])) for records in (attacked, calm)]
+    kept, left = _pace(calm) / pace, _failures(attacked) / len(attacked)
+    return [0.5 * sum(earned) - STRICT * max(0.0, 1.0 - MOST_LOST - kept), kept, left]
+
+
+def _pace(records: Sequence[EpisodeRecord]) -> float:
+    """Progress as a share of the desired speed over the driven time."""
+    way, time_s = np.array([_progress(r) for r in records]).reshape(-1, 2).sum(axis=0)
+    return float(way / max(time_s, 1e-9))
+
+
+def _failures(records: Sequence[EpisodeRecord]) -> int:
+    """Of grade C or better."""
+    return sum(r.outcome.is_failure and str(r.ending.grade) in GRADED for r in records)
 
 
 def _drive(settings: WorldSettings, found: Sequence[Found], ego: Ego) -> list[EpisodeRecord]:
@@ -300,7 +342,7 @@ class _Known:
                 hint="use the same settings to go on, or another --out",
             )
         self._file, self._facts = file, facts
-        self.scores: dict[str, float] = there["scores"]
+        self.scores: dict[str, list[float]] = there["scores"]
 
     def write(self) -> None:
         """Keep what is known."""
@@ -309,9 +351,14 @@ class _Known:
 
 
 def _tuned(
-    ego: Ego, score_of: Callable[[Ego], float], known: _Known, generations: int, seed: int, say: Callable[[str], None]
+    ego: Ego,
+    score_of: Callable[[Ego], list[float]],
+    known: _Known,
+    generations: int,
+    seed: int,
+    say: Callable[[str], None],
 ) -> tuple[FloatArray, float]:
-    """CMA-ES over the factors."""
+    """CMA-ES over the factors; the best candidate that keeps its progress."""
     search = EvolutionSearch(0, len(RANGES[ego.driver]), seed, CANDIDATES)
     best, genes = -math.inf, np.full(len(RANGES[ego.driver]), 0.5)
     for number in range(generations):
@@ -321,20 +368,24 @@ def _tuned(
             key = ",".join(float(v).hex() for v in one)
             if key not in known.scores:
                 known.scores[key] = score_of(_with(ego, one))
-            scores[n] = known.scores[key]
-            if scores[n] > best:
+            scores[n], kept, _ = known.scores[key]
+            if scores[n] > best and kept >= 1.0 - MOST_LOST:
                 best, genes = float(scores[n]), one
         search.tell(asked, SearchScores(violation=scores > np.inf, danger=scores, triggers=np.zeros(len(asked), int)))
         known.write()
-        say(f"generation {number + 1} of {generations}: best return {best:.3f}")
+        shown = f"best return {best:.3f}" if math.isfinite(best) else "none keeps its progress yet"
+        say(f"generation {number + 1} of {generations}: {shown}")
     return genes, best
 
 
 def _check(name: str, before: Sequence[EpisodeRecord], after: Sequence[EpisodeRecord]) -> Check:
-    failed = [sum(r.outcome.is_failure and str(r.ending.grade) in GRADED for r in rs) for rs in (before, after)]
-    ways = [np.array([_progress(r) for r in rs]).reshape(-1, 2).sum(axis=0) for rs in (before, after)]
-    progress = [float(way[0] / max(way[1], 1e-9)) for way in ways]
-    return Check(name=name, tests=len(before), before=failed[0], after=failed[1], progress=(progress[0], progress[1]))
+    return Check(
+        name=name,
+        tests=len(before),
+        before=_failures(before),
+        after=_failures(after),
+        progress=(_pace(before), _pace(after)),
+    )
 
 
 def _again(name: str, settings: WorldSettings, found: Sequence[Found], before: Ego, after: Ego) -> Check:

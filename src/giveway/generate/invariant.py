@@ -2,9 +2,12 @@
 
 For the worlds at hand, on paired scenes, with discounted returns per car,
 
-    mean R(script)   > mean R(ordinary) + 2 se            where the script's failures reach grade C or better
+    mean R(script)   > mean R(ordinary) + 2 se            where it reaches grade C or better more often than they do
     mean R(ordinary) > mean R(random) + 0.3,  > mean R(parked) + 0.3      over scenes in which these cause no failure
     min  R(episodes of grade C or better) > 99 % quantile of R(episodes without a failure)
+
+In the last line R is the mean over cars that still drive when the episode ends: a car that has left the road, or has
+driven through to its end, has no share in what comes later, and says nothing about what success pays.
 
 A reward that fails one of them teaches something else than to make the planner fail; margins, because a learner finds
 an optimum that is better by 0.05 as surely as one that is better by 5.
@@ -34,7 +37,8 @@ SCENES = 256
 MARGIN = 0.3
 GRADED = (Grade.A, Grade.B, Grade.C)
 SUCCEEDS = 0.1
-"""Share of failures of grade C or better from which on the script counts as an example of success."""
+"""Share of failures of grade C or better, beyond that of ordinary drivers, from which on the script is an example of
+success."""
 
 
 class ParkedDriver:
@@ -62,6 +66,7 @@ class Earned:
     Attributes:
         name: of the driver.
         returns: (N,) discounted return of each episode, mean over cars.
+        at_end: (N,) the same over cars that still drive at its end; over all if none does.
         graded: (N,) failures of grade C or better.
         failed: (N,) failures of any grade, near misses not counted.
         unnatural: mean unnaturalness per step of a car.
@@ -69,6 +74,7 @@ class Earned:
 
     name: str
     returns: FloatArray
+    at_end: FloatArray
     graded: BoolArray
     failed: BoolArray
     unnatural: float
@@ -172,10 +178,12 @@ def check_objective(settings: WorldSettings, *, scenes: int = SCENES, seed: int 
 
 def _earned(name: str, records: Sequence[EpisodeRecord], settings: WorldSettings) -> Earned:
     discount = settings.weights.discount
-    returns = [(r.rewards * discount ** np.arange(len(r.rewards))[:, None]).sum(axis=0).mean() for r in records]
+    returns = [(r.rewards * discount ** np.arange(len(r.rewards))[:, None]).sum(axis=0) for r in records]
+    driving = [np.isfinite(r.actions[-1]).all(axis=-1) for r in records]
     return Earned(
         name=name,
-        returns=np.array(returns),
+        returns=np.array([one.mean() for one in returns]),
+        at_end=np.array([one[on if on.any() else ~on].mean() for one, on in zip(returns, driving, strict=True)]),
         graded=np.array([r.outcome.is_failure and r.ending.grade in GRADED for r in records]),
         failed=np.array([r.outcome.is_failure for r in records]),
         unnatural=float(np.mean([r.unnaturalness for r in records])),
@@ -186,7 +194,7 @@ def _claims(earned: Sequence[Earned]) -> tuple[Claim, ...]:
     ordinary, random, parked, *script = earned
     claims: list[Claim] = []
     for one in script:
-        applies = float(one.graded.mean()) >= SUCCEEDS
+        applies = float(one.graded.mean() - ordinary.graded.mean()) >= SUCCEEDS
         gain = one.returns - ordinary.returns
         value = float(gain.mean()) - 2.0 * _standard_error(gain) if applies else math.nan
         claims.append(Claim(text="the script earns more than ordinary drivers", value=value, holds=not value <= 0.0))
@@ -195,8 +203,8 @@ def _claims(earned: Sequence[Earned]) -> tuple[Claim, ...]:
         value = float((ordinary.returns - one.returns)[idle].mean()) - MARGIN if idle.any() else math.nan
         text = f"ordinary drivers earn {MARGIN:g} more than {one.name} cars that cause nothing"
         claims.append(Claim(text=text, value=value, holds=not value <= 0.0))
-    graded = np.concatenate([one.returns[one.graded] for one in earned])
-    free = np.concatenate([one.returns[~one.failed] for one in earned])
+    graded = np.concatenate([one.at_end[one.graded] for one in earned])
+    free = np.concatenate([one.at_end[~one.failed] for one in earned])
     value = float(graded.min() - np.quantile(free, 0.99)) if graded.size and free.size else math.nan
     text = "every failure of grade C or better earns more than 99 % of episodes without one"
     return (*claims, Claim(text=text, value=value, holds=not value <= 0.0))

@@ -26,7 +26,6 @@ from giveway.generate.spec import TrainingSpec
 from giveway.generate.training import OF_A_ROUND, TRAINING, require_torch, world_of
 from giveway.generate.world_files import files_digest
 from giveway.reports.results import Results
-from giveway.sim.state import DriverCode
 
 CURVES, ROUNDS = "curves.png", "rounds.csv"
 SCENES_OUTSIDE = 16
@@ -119,8 +118,8 @@ def train(
     if spec.reward == "graded" and not force and not (out / STORE_FILE).is_file():
         world = world_of(spec)
         for one in each_ego(world):
-            outside = resolve_ego(one.ego).driver is DriverCode.EXTERNAL
-            objective = check_objective(one, scenes=SCENES_OUTSIDE if outside else SCENES, seed=spec.seed)
+            scenes = SCENES_OUTSIDE if resolve_ego(one.ego).is_outside else SCENES
+            objective = check_objective(one, scenes=scenes, seed=spec.seed)
             objective.require()
     summary = run(
         TRAINING,

@@ -15,6 +15,7 @@ from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.errors import UnknownNameError, UsageError
 from giveway.core.histories import FUTURE_STEPS
 from giveway.generate.egos import OUTCOMES, Ego, episode_facts, resolve_ego
+from giveway.generate.impaired_egos import ImpairedEgos
 from giveway.generate.objective.arrays import (
     DT_S,
     ObservationMode,
@@ -189,8 +190,10 @@ class Worlds:
         self.ids = agent_ids(settings.cars, settings.traffic)
         """Names of the cars of a world: ``ego``, ``car1`` ..., ``idm1`` ..."""
         self._endings: dict[int, Ending] = {}
-        self._egos: ExternalEgos | None = None
-        if self.ego.driver is DriverCode.EXTERNAL:
+        self._egos: ExternalEgos | ImpairedEgos | None = None
+        if self.ego.sees is not None:
+            self._egos = ImpairedEgos(self.ego, self.static, self.state, self.decisions)
+        elif self.ego.is_outside:
             host = make_host(settings.ego, deadline_s=settings.deadline_s, warm_up_s=settings.warm_up_s)
             self._egos = ExternalEgos(host, self.static, self.state, self.decisions)
         self._call = DirectCalls()

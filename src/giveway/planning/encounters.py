@@ -9,7 +9,7 @@ import numpy as np
 from giveway.core.arrays import FloatArray
 from giveway.core.kernels import njit
 from giveway.planning.idm import CLEAN
-from giveway.planning.occupancy import blocked_interval
+from giveway.planning.occupancy import blocked_interval, covered_interval
 from giveway.planning.profiles import (
     CHECK_EVERY,
     CHECK_STEPS,
@@ -42,7 +42,7 @@ FOLLOWED_STEP = 4
 """Step at which the deceleration imposed on a car behind is looked at: after 1 s."""
 
 IMPACT_STEPS = 10
-"""A collision with a car ahead is as bad as the own speed this many steps after it begins: braking through it helps."""
+"""A collision is as bad in version 3 as the own speed this many steps after it begins: braking through it helps."""
 
 SOON_STEP = 5
 """A car that joins ahead up to this step, after 1.2 s, is minded like one that is there; later ones form gaps."""
@@ -110,18 +110,11 @@ def block_rows(
                 blocked[kept, h, 1] = -np.inf
                 continue
             at = nearest_row(path, coarse, x, y, first, last) if at < 0 else descend(path, x, y, at)
-            low, high = blocked_interval(
-                path[at],
-                at * step,
-                x,
-                y,
-                row_states[r, h, 2],
-                row_states[r, h, 3],
-                half_length,
-                half_width,
-                own_half_length,
-                own_half_width,
-            )
+            box = (path[at], at * step, x, y, row_states[r, h, 2], row_states[r, h, 3], half_length, half_width)
+            if joins.size > 0:
+                low, high = covered_interval(*box, own_half_length, own_half_width)
+            else:
+                low, high = blocked_interval(*box, own_half_length, own_half_width)
             blocked[kept, h, 0] = low
             blocked[kept, h, 1] = high
             if low < np.inf:
@@ -288,7 +281,7 @@ def interaction_cost(
                 sooner = 1.0 + (PLAN_STEPS * DT_S - t) / (PLAN_STEPS * DT_S)
                 hit += trust * weight
                 near += trust * weight if t <= p.near_s else 0.0
-                if may_brake:  # whoever hits a car ahead can still hit it more slowly
+                if negotiates:  # whoever hits a car can still hit it more slowly
                     v = trial[1, min(k + IMPACT_STEPS, PLAN_STEPS), profile]
                 severity = max(severity, trust * weight * sooner * (1.0 + 0.1 * v))
                 break

@@ -368,7 +368,13 @@ def negotiate(
         for i in range(NUM_CANDIDATES):
             may[i] = True
         rescue = _cheapest(trial, kept, blocked, row_facts, p, cost, may, joins, approach, 0.0, found, best_found)
-        if best_found[NEAR] < near - ROUNDING:  # what helps nobody is not worth the discomfort
+        # What helps nobody is not worth the discomfort: it must avoid the collision, or make it milder by as much.
+        gain = near - best_found[NEAR]
+        if gain <= ROUNDING and rescue != best:
+            milder = interaction_cost(trial, best, kept, blocked, row_facts, p, np.inf, joins, approach, found)
+            milder -= interaction_cost(trial, rescue, kept, blocked, row_facts, p, np.inf, joins, approach, found)
+            gain = milder - p.w_collision * p.near_probability
+        if gain > ROUNDING:
             best, rear = rescue, best_found[REAR]
     memory[GAP] = rear
     memory[EMERGENCY] = 0.0 if _is_comfortable(trial, best, p, 1) else 1.0

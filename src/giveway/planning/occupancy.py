@@ -70,6 +70,48 @@ def blocked_interval(
 
 
 @njit(cache=True, nogil=True)
+def covered_interval(
+    row: FloatArray,
+    s_row: float,
+    x: float,
+    y: float,
+    cos_o: float,
+    sin_o: float,
+    half_length: float,
+    half_width: float,
+    own_half_length: float,
+    own_half_width: float,
+) -> tuple[float, float]:
+    """The same as :func:`blocked_interval`, of what lies in the strip that the own car sweeps, not of the whole box.
+
+    The edges of the box of the other car are cut at the sides of the strip; a corner beside it blocks nothing, so that
+    the own car may come as close to a car that passes at an angle as their boxes allow.
+    """
+    dx, dy = x - row[0], y - row[1]
+    along, across = s_row + row[2] * dx + row[3] * dy, row[2] * dy - row[3] * dx
+    cos, sin = cos_o * row[2] + sin_o * row[3], sin_o * row[2] - cos_o * row[3]
+    low, high = np.inf, -np.inf
+    for edge in range(4):  # counter-clockwise from the front left corner
+        turned = edge % 2 == 0
+        sign = 1.0 if edge < 2 else -1.0
+        u, w = (half_length, half_width) if turned else (-half_length, half_width)
+        u, w = sign * u, sign * w
+        du, dw = (-2.0 * sign * half_length, 0.0) if turned else (0.0, -2.0 * sign * half_width)
+        at, side = along + u * cos - w * sin, across + u * sin + w * cos
+        d_at, d_side = du * cos - dw * sin, du * sin + dw * cos
+        begin, end = 0.0, 1.0
+        if abs(d_side) > 1e-12:
+            first, second = (-own_half_width - side) / d_side, (own_half_width - side) / d_side
+            begin, end = max(begin, min(first, second)), min(end, max(first, second))
+        elif abs(side) > own_half_width:
+            continue
+        if begin <= end:
+            low = min(low, at + begin * d_at, at + end * d_at)
+            high = max(high, at + begin * d_at, at + end * d_at)
+    return low - own_half_length, high + own_half_length
+
+
+@njit(cache=True, nogil=True)
 def lead_car(
     path: FloatArray,
     coarse: FloatArray,

@@ -38,16 +38,32 @@ def look_up(path: FloatArray, step: float, s: float) -> tuple[float, float, floa
 
 @njit(cache=True, nogil=True)
 def cruise(plan: FloatArray, s: float, v: float, a: float, top: float) -> None:
-    """A plan that keeps an acceleration until standstill or the top speed."""
-    for k in range(PLAN_STEPS):
-        new = v + a * DT_S
+    """A plan that keeps an acceleration until standstill or the top speed; its first step may exceed that.
+
+    One loop while the speed changes and one after it: the processor waits for neither bound in the first, and the
+    second only adds.
+    """
+    change = a * DT_S
+    k, last, held = 0, PLAN_STEPS, v
+    while k < last:
+        new = v + change
         if new < 0.0:
-            new = 0.0
+            held = 0.0
+            break
         if a > 0.0 and new > top and k > 0:
-            new = max(v, top)
+            held = max(v, top)
+            break
         s += 0.5 * (v + new) * DT_S
         v = new
         plan[k] = s
+        k += 1
+    if k < last:
+        s += 0.5 * (v + held) * DT_S
+        plan[k] = s
+        way = 0.5 * (held + held) * DT_S
+        for rest in range(k + 1, last):
+            s += way
+            plan[rest] = s
 
 
 @njit(cache=True, nogil=True)

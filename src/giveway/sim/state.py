@@ -160,7 +160,7 @@ class Decisions(NamedTuple):
     Attributes:
         kind: (W, A) :class:`Decision`; cars with ACTIONS always move freely.
         along_s: (W, A, 50) plans [m].
-        speed: (W, A) speed after the first step of those plans [m/s].
+        speed: (W, A) speed after the first step of those plans [m/s]; that of every car on a route after a tick.
         control: (W, A, 2) acceleration [m/s^2] and steering rate [rad/s].
         accel: (W, A) acceleration of a car with driver code IDM in traffic that reacts [m/s^2]; NaN: it only follows.
         postponed: (W, A) a driven car that must not appear yet.

@@ -255,6 +255,7 @@ def advance(
                 new_speed = speed
                 accel = 0.0
             car[ACCEL] = accel
+            decisions.speed[w, i] = new_speed
             lanes[i, 0] = plan[0]
             lanes[i, 1] = 0.0
             lanes[i, 2] = 0.0

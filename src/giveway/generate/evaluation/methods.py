@@ -11,7 +11,8 @@ from giveway.core.errors import UnknownNameError
 from giveway.generate.worlds import WorldSettings
 
 SCORE = "net_rate"
-"""Measure by which the best policy of a training is picked: failures that count minus all other failures."""
+"""Measure by which the best policy of a training is picked: failures of grade C or better, which the reward pays for,
+minus all others."""
 
 
 FULL = "full"

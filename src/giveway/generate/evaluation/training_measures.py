@@ -31,10 +31,10 @@ def policy_evaluation(
     kinds = [Worlds(kind, n_worlds=episodes) for kind in each_ego(settings)]
 
     def against(worlds: Worlds, policy: Policy) -> Mapping[str, float]:
-        found = measure_campaign(random_tests(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation")))
+        tests = random_tests(worlds, PolicyDriver(policy), seed=seed_for(seed, "evaluation"))
+        found, graded = measure_campaign(tests), sum(test.is_graded for test in tests) / len(tests)
         keep = ("violation_rate", "at_fault_rate", "avoidable_rate", "near_miss_rate", "infeasible_share")
-        other = found["violation_rate"] - found["avoidable_rate"]
-        return {**{name: found[name] for name in keep}, SCORE: found["avoidable_rate"] - other}
+        return {**{name: found[name] for name in keep}, SCORE: graded - (found["violation_rate"] - graded)}
 
     return lambda policy: mean_of([against(worlds, policy) for worlds in kinds], egos_of(settings.ego))
 
