@@ -91,6 +91,8 @@ def covered_interval(
     along, across = s_row + row[2] * dx + row[3] * dy, row[2] * dy - row[3] * dx
     cos, sin = cos_o * row[2] + sin_o * row[3], sin_o * row[2] - cos_o * row[3]
     low, high = np.inf, -np.inf
+    if abs(across) > half_length * abs(sin) + half_width * abs(cos) + own_half_width:
+        return low, high  # the whole box is beside the strip, as most are
     for edge in range(4):  # counter-clockwise from the front left corner
         turned = edge % 2 == 0
         sign = 1.0 if edge < 2 else -1.0
