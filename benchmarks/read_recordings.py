@@ -3,7 +3,10 @@
 Two files: a rounD recording of 350 tracks and 1.0 million rows, and an INTERACTION file of about 3 MB, both generated
 here (numbers with the decimals of the real files). Measured for each, as the best of several:
 
-* ``pandas``: ``read_csv`` of the tracks file and ``groupby`` into one array per track and column; nothing is checked;
+* ``pandas``: ``read_csv`` of the tracks file and ``groupby`` into one array per track and column, as the tools that
+  come with the datasets and the scripts of the field do; nothing is checked, nothing is hashed. This is what the
+  required 1.5 is measured against;
+* ``pandas_same_columns``: the same for the columns that we read and no others, which needs somebody who knows them;
 * ``csv``: the adapter, from the files to a finished ``Scene``: all checks, SHA-256 of the sources, dense arrays;
 * ``store``: the same ``Scene`` from the Parquet store.
 
@@ -129,11 +132,17 @@ def write_interaction(root: Path, tracks: int = 260, frames: int = 3000) -> None
     rows.with_columns(pl.col(pl.Float64).round(3)).write_csv(site / "vehicle_tracks_000.csv")
 
 
-def with_pandas(path: Path, track: str) -> dict[Any, dict[str, Any]]:
+COLUMNS = {
+    "round": ["recordingId", "trackId", "frame", "xCenter", "yCenter", "heading", "xVelocity", "yVelocity"],
+    "interaction": None,  # all
+}
+
+
+def with_pandas(path: Path, track: str, columns: list[str] | None = None) -> dict[Any, dict[str, Any]]:
     """What a script of the field does."""
     import pandas as pd
 
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(path, usecols=columns)
     return {key: {name: group[name].to_numpy() for name in frame.columns} for key, group in frame.groupby(track)}
 
 
@@ -206,6 +215,7 @@ def measure(dataset: str, root: Path, store: Path, tracks_file: Path, track: str
     name = scene.provenance.recording
     write_recording(store, dataset, name, [scene])
     pandas = best(lambda: with_pandas(tracks_file, track), repeat)
+    same = best(lambda: with_pandas(tracks_file, track, COLUMNS[dataset]), repeat)
     csv = best(lambda: read_scene(dataset, root), repeat)
     parquet = best(lambda: next(read_recording(store, dataset, name)), repeat)
     return {
@@ -214,9 +224,11 @@ def measure(dataset: str, root: Path, store: Path, tracks_file: Path, track: str
         "rows": int(scene.tracks.observed.sum()),
         "tracks": scene.tracks.num_agents,
         "pandas": asdict(pandas),
+        "pandas_same_columns": asdict(same),
         "csv": asdict(csv),
         "store": asdict(parquet),
         "csv_speedup": {"wall": pandas.wall_s / csv.wall_s, "cpu": pandas.cpu_s / csv.cpu_s},
+        "csv_speedup_same_columns": {"wall": same.wall_s / csv.wall_s, "cpu": same.cpu_s / csv.cpu_s},
         "store_speedup": {"wall": pandas.wall_s / parquet.wall_s, "cpu": pandas.cpu_s / parquet.cpu_s},
         "memory_csv": peak_memory(dataset, root),
         "memory_store": peak_memory("store", store),

@@ -8,9 +8,11 @@ import shutil
 import polars as pl
 import pytest
 
+from giveway.cli import progress
 from giveway.cli.main import run
 from giveway.gaps.files import read_samples
 from giveway.reports.results import Results
+from giveway.synth.protocol import synthesize
 
 SPEC = """
 datasets = ["lgap"]
@@ -160,3 +162,13 @@ def test_bad_input_ends_in_one_message(argv, message, lgap_root, tmp_path, capsy
     _, err = giveway(capsys, *filled, code=2)
     assert message in err
     assert "Traceback" not in err
+
+
+def test_extract_says_how_far_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
+    synthesize("round", tmp_path, seed=1, count=2, minutes=3)
+    words = ("gaps", "extract", tmp_path, "-d", "round", "--t0", "initial")
+    _, loud = giveway(capsys, *words)
+    lines = [line for line in loud.splitlines() if line.startswith("extract: ")]
+    assert "1 of 2" in lines[1] and "/s" in lines[1]
+    assert "extract: " not in giveway(capsys, *words, "-q")[1]

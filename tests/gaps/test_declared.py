@@ -1,10 +1,12 @@
 """Gaps at places that own data declares by gates."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from giveway.cli.main import run as command
 from giveway.core.errors import DataError, UsageError
 from giveway.core.scene import Provenance, Scene
 from giveway.core.tracks import AgentKind, Tracks
@@ -109,6 +111,51 @@ def test_a_rule_that_nobody_confirmed_is_a_warning():
     assert not any("guess" in note for note in told.notes)
     assert any("'crossing': who yields is a guess" in note for note in guessed.notes)
     assert guessed.raw.num_samples == told.raw.num_samples
+
+
+def write_own(folder, conflict):
+    """The scene of ten pairs as own data."""
+    tracks = scene_of().tracks
+    lines = ["id,frame,x,y\n"]
+    for row, name in enumerate(tracks.ids):
+        at = np.flatnonzero(tracks.observed[row])
+        lines += [f"{name},{k},{x:.4f},{y:.4f}\n" for k, (x, y) in zip(at, tracks.xy[row, at], strict=True)]
+    folder.mkdir()
+    (folder / "a.csv").write_text("".join(lines))
+    gates = "".join(f"{name} = {conflict[name]}\n" for name in ("target_gate", "priority_gate"))
+    (folder / "dataset.toml").write_text(
+        'default_kind = "car"\n[files]\ntracks = "*.csv"\n[columns]\ntrack = "id"\nframe = "frame"\nx = "x"\ny = "y"\n'
+        f'[time]\nframe_rate_hz = 10.0\n[[conflict]]\nname = "crossing"\n{gates}'
+        + (f'rule = "{conflict["rule"]}"\n' if "rule" in conflict else "")
+    )
+
+
+@pytest.mark.parametrize("rule", ["target_yields", None])
+def test_a_guessed_rule_and_few_samples_are_said_wherever_numbers_are_read(tmp_path, capsys, rule):
+    write_own(tmp_path / "own", {**GATES, **({} if rule is None else {"rule": rule})})
+    (tmp_path / "spec.toml").write_text(
+        'datasets = ["generic"]\nt0 = ["initial"]\nn_input_max = 2\nmodels = ["CV"]\nrelaxed = true\n'
+        "min_samples = 5\nmin_class = 1\nsplits = {random = 1}\nmetrics = ['auc']\n"
+    )
+
+    def told(*words):
+        with pytest.raises(SystemExit) as end:
+            command([str(word) for word in words])
+        assert end.value.code == 0
+        return json.loads(capsys.readouterr().out)
+
+    own, store = tmp_path / "own", tmp_path / "R"
+    said = told("gaps", "extract", own, "-d", "generic", "--t0", "initial", "--relaxed", "--n-input-max", 2, "--json")
+    told("gaps", "run", tmp_path / "spec.toml", "--data", f"generic={own}", "-o", store, "-w", 1, "-q", "--json")
+    table = told("gaps", "table", store, "--t0", "initial", "--json")
+    for place in (said["warnings"], table["warnings"]):
+        assert any("fewer than 20 of a class" in warning for warning in place)
+    guess = "'crossing': who yields is a guess"
+    assert any(guess in warning for warning in said["warnings"]) is (rule is None)
+    assert (guess in table["result"]["caption"]) is (rule is None)
+    assert (
+        told("gaps", "table", store, "--t0", "initial", "--dataset", "generic", "--json")["result"] == table["result"]
+    )
 
 
 def test_without_declaration_and_map_it_says_what_to_do():

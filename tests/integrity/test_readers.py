@@ -26,6 +26,7 @@ RECORDINGS = {
     "data/restricted_pickle.py": "adapter: loads arrays and plain values of ScenarioNet, refuses every other name",
     "data/womd.py": "adapter: records one after the other, with limits",
     "roads/opendrive.py": "maps of recordings, with limits of their own",
+    "data/streaming.py": "adapters: CSV files that hold nothing odd, fingerprinted on the way",
     "data/tables.py": "adapters: the one reader of CSV files, fingerprinted on the way",
 }
 RESOURCES = {

@@ -43,20 +43,23 @@ def extract(
     from giveway.gaps.extract import require_samples
     from giveway.gaps.extraction_pages import write_extraction
     from giveway.gaps.extraction_report import report_line
+    from giveway.gaps.extractions.declared import UNCONFIRMED
     from giveway.gaps.files import write_samples
     from giveway.gaps.run import extractions
 
-    sets = extractions(
-        dataset,
-        folder,
-        times=t0,
-        n_input=n_input,
-        n_input_max=n_input_max,
-        relaxed=relaxed,
-        profile=profile,
-        switches=settings_from(settings, _switches()),
-        allow_occlusion=allow_occlusion,
-    )
+    with call.counting("extract") as progress:
+        sets = extractions(
+            dataset,
+            folder,
+            times=t0,
+            n_input=n_input,
+            n_input_max=n_input_max,
+            relaxed=relaxed,
+            profile=profile,
+            switches=settings_from(settings, _switches()),
+            allow_occlusion=allow_occlusion,
+            progress=progress,
+        )
     parts = [one.extracted for one in sets]
     if not any(part.samples.num_samples for part in parts):
         require_samples(parts[0], at_least=1, per_class=0)
@@ -78,7 +81,12 @@ def extract(
     for r in reports:
         for warning in r.warnings:
             call.warn(f"{r.choice}: {warning}")
-    notes += [f"note: {note}" for note in first.notes] + ([] if out is None else [f"samples written to {out}"])
+    for note in first.notes:
+        if UNCONFIRMED in note:
+            call.warn(note)
+        else:
+            notes.append(f"note: {note}")
+    notes += [] if out is None else [f"samples written to {out}"]
     if pages is not None:
         write_extraction(pages, sets)
         notes.append(f"open {pages / 'index.html'}")
@@ -226,11 +234,13 @@ def table(
     out: Annotated[Path | None, "Write to this file instead of printing."] = None,
 ) -> Done:
     """Print mean, deviation and significance in the layout of the papers."""
+    from giveway.gaps.replays import doubts
     from giveway.gaps.tables import PAPER_TABLES
 
     if paper is not None and paper.upper() not in PAPER_TABLES:
         raise UnknownNameError("table", paper, PAPER_TABLES, where="--paper")
-    made = _results(call, store).table(
+    results = _results(call, store)
+    made = results.table(
         "benchmark" if paper is None else paper.upper(),
         metric=metric,
         t0=t0,
@@ -240,6 +250,8 @@ def table(
         datasets=list(dataset),
         changes=settings_from(settings, _switches()),
     )
+    for doubt in doubts(results.store, t0 if paper is None else PAPER_TABLES[paper.upper()].t0, dataset):
+        call.warn(doubt)
     facts = {name: getattr(made, name) for name in ("title", "caption", "banner", "origins")}
     return call.table(made, format, out, **facts)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 import numpy as np
-import polars as pl
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
 from giveway.core.errors import DataError
 from giveway.core.tracks import Tracks
 from giveway.data.findings import Findings
+from giveway.data.streaming import TextRuns
 from giveway.data.tables import line_of
 
 MAX_CELLS = 400_000_000
@@ -108,7 +108,7 @@ class StateRows:
 
 
 def group_rows(
-    track: IntArray | pl.Series,
+    track: IntArray | TextRuns,
     frame: IntArray,
     file: Path,
     findings: Findings,
@@ -120,7 +120,7 @@ def group_rows(
     """Group rows by track and check that frames run on.
 
     Args:
-        track: (R,) identifiers, integers or text.
+        track: (R,) identifiers, or runs of equal ones.
         frame: (R,) frame numbers.
         file: for messages.
         findings: where problems go.
@@ -266,16 +266,10 @@ def _runs(part: StateRows, first: int) -> list[Run]:
     return list(zip(agents.tolist(), begins.tolist(), ends.tolist(), columns.tolist(), strict=True))
 
 
-def text_runs(words: pl.Series) -> tuple[list[str], IntArray]:
-    """Equal words that follow each other, taken as one: the word of each run, and how many rows it has."""
-    begins = np.flatnonzero((words != words.shift(1)).fill_null(True).to_numpy())
-    return words.gather(begins).to_list(), np.diff(np.append(begins, len(words)))
-
-
-def _codes(track: IntArray | pl.Series) -> tuple[IntArray, StrArray]:
+def _codes(track: IntArray | TextRuns) -> tuple[IntArray, StrArray]:
     """(R,) small integers in order of first appearance, and what each stands for."""
-    if isinstance(track, pl.Series):
-        words, lengths = text_runs(track)
+    if isinstance(track, tuple):
+        words, lengths = track
         code = {word: n for n, word in enumerate(dict.fromkeys(words))}
         codes = np.fromiter((code[word] for word in words), dtype=np.int64, count=len(words))
         return np.repeat(codes, lengths), np.array(list(code), dtype=np.str_)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
+from giveway.data._motion_kernels import jump_marks
 from giveway.data.assemble import StateRows
 from giveway.data.findings import Findings
 from giveway.data.plausibility import Motion, check_plausible, check_proportions
@@ -87,16 +88,14 @@ def check_jumps(
         findings: where problems go.
         column: name of the x column.
     """
-    step = np.where(inner, np.diff(time_s), 1.0)
-    dx, dy = np.diff(x), np.diff(y)
-    distance = np.sqrt(dx * dx + dy * dy)  # coordinates are in range, nothing overflows
-    jumps = np.flatnonzero(inner & (distance > MAX_SPEED_MPS * step)) + 1
+    jumps = np.flatnonzero(jump_marks(x, y, time_s, inner, MAX_SPEED_MPS))
+    distance, step = np.hypot(*(p[jumps] - p[jumps - 1] for p in (x, y))), time_s[jumps] - time_s[jumps - 1]
     findings.rows(
         f"the position jumps faster than {MAX_SPEED_MPS:g} m/s",
         file,
         lines(jumps),
         column=column,
-        values=[f"{distance[r - 1]:.3f} m in {step[r - 1]:.3f} s" for r in jumps.tolist()],
+        values=[f"{far:.3f} m in {long:.3f} s" for far, long in zip(distance.tolist(), step.tolist(), strict=True)],
         hint="a coordinate is damaged; get the file again",
     )
     return not jumps.size

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from giveway.core.arrays import FloatArray, IntArray
 from giveway.core.derivatives import backward_difference
 from giveway.core.errors import ConfigError, DatasetLayoutError
 from giveway.core.scene import Scene
 from giveway.core.tracks import AgentKind, Tracks
-from giveway.data.assemble import Grouping, StateRows, group_rows, text_runs, tracks_from_rows
+from giveway.data.assemble import Grouping, StateRows, group_rows, tracks_from_rows
 from giveway.data.checks import MAX_SPEED_MPS, check_constant, check_motion, check_sizes
 from giveway.data.declared import conflicts_file, declared
 from giveway.data.findings import Findings, relative_name
@@ -28,7 +28,7 @@ from giveway.data.layout import entries, first_line, no_recordings
 from giveway.data.origins import provenance_of
 from giveway.data.protocol import DatasetInfo, Progress, Recording, RecordingSummary, Verification
 from giveway.data.roads import check_place, check_road, read_road
-from giveway.data.tables import Column, Table, TableFormat, line_of, parse_table, read_bytes
+from giveway.data.tables import Column, Table, TableFormat, line_of, read_bytes, read_table
 from giveway.data.verification import summarize, verify_recordings
 
 METERS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ft": 0.3048}
@@ -295,7 +295,7 @@ def _read_all(recording: Recording, mapping: Mapping, findings: Findings) -> lis
         if content is not None:
             found.append((*content, part))
     names = [name for rows, _, _ in found for name in rows.grouping.ids.tolist()]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(found) > 1 else []
+    twice = sorted(name for name, count in Counter(names).items() if count > 1) if len(found) > 1 else []
     if twice:
         findings.error(
             "an id is in two files of a scene",
@@ -346,16 +346,17 @@ def _format(part: FilePart, mapping: Mapping) -> TableFormat:
         wanted[names.frame] = Column(name=names.frame, type="int", low=-10_000_000, high=100_000_000)
     if names.kind is not None:
         wanted.setdefault(names.kind, Column(name=names.kind, type="text"))
-    return TableFormat(columns=tuple(wanted.values()), separator=part.separator, named_in="[columns] of dataset.toml")
+    return TableFormat(
+        columns=tuple(wanted.values()),
+        separator=part.separator,
+        named_in="[columns] of dataset.toml",
+        decimal=part.decimal,
+        quotes=True,
+    )
 
 
 def _read(path: Path, part: FilePart, mapping: Mapping, findings: Findings) -> tuple[StateRows, Table] | None:
-    # Quotes around cells carry no meaning for us; a separator inside them then shows as a surplus cell.
-    original = read_bytes(path)
-    data = original.replace(b'"', b"")
-    if part.decimal == ",":
-        data = data.replace(b",", b".")
-    table = parse_table(data, path, _format(part, mapping), findings, original=original)
+    table = read_table(path, _format(part, mapping), findings)
     if table is None:
         return None
     before = findings.num_errors
@@ -363,9 +364,9 @@ def _read(path: Path, part: FilePart, mapping: Mapping, findings: Findings) -> t
     frame = _frames(table, names, mapping, findings)
     if frame is None:
         return None
-    track = table.text(names.track)
+    words, lengths = table.text_runs(names.track)
     grouping = group_rows(
-        pl.Series(part.id_prefix + track) if part.id_prefix else track,
+        ([part.id_prefix + word for word in words], lengths),
         frame,
         path,
         findings,
@@ -484,7 +485,7 @@ def _kinds(table: Table, part: FilePart, mapping: Mapping, findings: Findings) -
     if part.columns.kind is None:
         default = part.default_kind or mapping.default_kind
         return np.full(table.num_rows, int(AgentKind[default.upper()]), dtype=np.int64)
-    words, lengths = text_runs(table.text(part.columns.kind))
+    words, lengths = table.text_runs(part.columns.kind)
     known = part.kind_of
     bad = np.flatnonzero(np.repeat([word not in known for word in words], lengths))
     if bad.size:

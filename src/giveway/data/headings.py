@@ -27,6 +27,7 @@ def heading_from_velocity(velocity: FloatArray, observed: BoolArray) -> FloatArr
     moving = observed & (speed > MIN_SPEED_FOR_HEADING_MPS)
     instants = np.arange(observed.shape[1])
     latest = np.maximum.accumulate(np.where(moving, instants, -1), axis=1)
-    direction = elementary.arctan2(velocity[..., 1], velocity[..., 0])
+    direction = np.full(observed.shape, np.nan)
+    direction[moving] = elementary.arctan2(velocity[moving, 1], velocity[moving, 0])
     held = np.take_along_axis(direction, np.maximum(latest, 0), axis=1)
     return np.where(observed & (latest >= 0), held, np.nan)

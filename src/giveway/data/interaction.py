@@ -176,7 +176,7 @@ def state_rows(table: Table, findings: Findings) -> StateRows | None:
         hint="the file is damaged, or not a recorded track file of this release",
     )
     is_vehicle = "psi_rad" in table
-    track = table.ints("track_id") if is_vehicle else table.text("track_id")
+    track = table.ints("track_id") if is_vehicle else table.text_runs("track_id")
     grouping = group_rows(track, frame, table.path, findings, columns=("track_id", "frame_id"))
     kind = _kinds(table, findings)
     if grouping is None or kind is None:

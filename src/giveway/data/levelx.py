@@ -244,7 +244,7 @@ def _projection(meta: Table) -> UtmProjection:
 
 def _attributes(meta: Table) -> dict[str, Any]:
     """Facts of the recording; None where a cell is empty."""
-    values = {name: meta.frame.get_column(column)[0] for column, name in SCENE_ATTRIBUTES.items()}
+    values = {name: meta.cell(column, 0) for column, name in SCENE_ATTRIBUTES.items()}
     return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
 

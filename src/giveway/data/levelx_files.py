@@ -60,8 +60,6 @@ TRACKS = TableFormat(
         Column(name="heading", low=-360, high=360, unit="degrees"),
         Column(name="xVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
         Column(name="yVelocity", low=-MAX_SPEED_MPS, high=MAX_SPEED_MPS, unit="m/s"),
-        # Not used, but the last cell of a line: reading it shows lines that are too short.
-        Column(name="latAcceleration", low=-1e6, high=1e6),
     ),
     header=header_of(
         "recordingId,trackId,frame,trackLifetime,xCenter,yCenter,heading,width,length,xVelocity,"

@@ -255,7 +255,7 @@ def _check_words(measures: Table, findings: Findings) -> None:
 
 
 def _attributes(measures: Table, row: int) -> Mapping[str, Any]:
-    cells = measures.frame.row(row, named=True)
+    cells = {name: measures.cell(name, row) for name in (*measures.columns, *measures.words)}
     collided = cells.get("is_collision")
     return {
         **{name: cells[name] for name in KEY},

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from giveway.core import elementary
-from giveway.core.arrays import BoolArray, FloatArray, IntArray, StrArray
+from giveway.core.arrays import FloatArray, IntArray, StrArray
 from giveway.core.tracks import AgentKind
+from giveway.data._motion_kernels import BACKWARDS, COUNTED, FAR_OFF, OFF, heading_marks, velocity_marks
 from giveway.data.findings import Findings
 
 MOST_MPS, MOST_SHARE = 1.0, 0.05
@@ -42,6 +44,7 @@ MIN_TRACKS = 3
 LONG_KINDS = (AgentKind.CAR, AgentKind.VAN, AgentKind.TRUCK, AgentKind.BUS)
 """Longer than wide. Trailers, two-wheelers and people need not be."""
 
+ByteArray = NDArray[np.uint8]
 WALKERS = (AgentKind.PEDESTRIAN, AgentKind.PEDESTRIAN_OR_BICYCLE)
 
 
@@ -104,52 +107,40 @@ def check_proportions(size: FloatArray, kind: IntArray, file: Path, lines: IntAr
 
 def _check_velocity(m: Motion, findings: Findings) -> None:
     """Mean of the recorded velocities at both ends of a step against the step."""
-    step = np.diff(m.time_s)
-    usable = (step > 0) & (step <= m.step_s)
-    usable[m.offsets[1:-1] - 1] = False
-    step = np.where(usable, step, 1.0)
-    vx, vy = 0.5 * (m.vx[1:] + m.vx[:-1]), 0.5 * (m.vy[1:] + m.vy[:-1])
-    mismatch = _norm(np.diff(m.x) / step - vx, np.diff(m.y) / step - vy)
-    speed = _norm(vx, vy)
-    # NaN compares false on purpose: a source without velocities cannot contradict itself.
-    single = np.flatnonzero(usable & (mismatch > STEP_MPS + STEP_SHARE * speed)) + 1
-    off = usable & (mismatch > MOST_MPS + MOST_SHARE * speed)
-    if off.any():
-        bad, counts, totals = _majority(m, np.append(False, off), np.append(False, usable))
-        findings.implausible(
-            "velocity and change of position contradict each other over most of a track",
-            m.file,
-            m.lines(m.offsets[bad]),
-            column=m.columns[0],
-            values=[
-                f"track {m.ids[a]}: {counts[a]} of {totals[a]} steps differ by more than {MOST_MPS:g} m/s + 5 %"
-                for a in bad.tolist()
-            ],
-        )
+    bounds = (MOST_MPS, MOST_SHARE), (STEP_MPS, STEP_SHARE)
+    marks = velocity_marks(m.x, m.y, m.vx, m.vy, m.time_s, m.offsets, m.step_s, *bounds)
+    bad, counts, totals = _majority(m, marks, OFF)
+    findings.implausible(
+        "velocity and change of position contradict each other over most of a track",
+        m.file,
+        m.lines(m.offsets[bad]),
+        column=m.columns[0],
+        values=[
+            f"track {m.ids[a]}: {counts[a]} of {totals[a]} steps differ by more than {MOST_MPS:g} m/s + 5 %"
+            for a in bad.tolist()
+        ],
+    )
+    single = np.flatnonzero(marks & FAR_OFF)
+    step = m.time_s[single] - m.time_s[single - 1]
+    mismatch = [
+        (p[single] - p[single - 1]) / step - 0.5 * (v[single] + v[single - 1]) for p, v in ((m.x, m.vx), (m.y, m.vy))
+    ]
     findings.implausible(
         f"velocity and change of position differ by more than {STEP_MPS:g} m/s + 20 %",
         m.file,
         m.lines(single),
         column=m.columns[0],
-        values=[f"{mismatch[r - 1]:.2f} m/s" for r in single.tolist()],
+        values=[f"{value:.2f} m/s" for value in np.hypot(*mismatch).tolist()],
     )
 
 
 def _check_heading(m: Motion, findings: Findings) -> None:
     """Sine of the angle between axis and velocity by a cross product, so that no arc tangent is needed."""
-    moving = m.vx * m.vx + m.vy * m.vy > MOVING_MPS**2
-    moving &= np.isfinite(m.heading)
-    walks = np.isin(m.kind, [int(kind) for kind in WALKERS])
-    if walks.any():
-        moving &= ~np.repeat(walks, np.diff(m.offsets))
-    if not moving.any():
-        return
-    cos = np.cos(m.heading, where=moving, out=np.ones(len(moving)))
-    sin = np.sin(m.heading, where=moving, out=np.zeros(len(moving)))
-    along, across = m.vx * cos + m.vy * sin, m.vy * cos - m.vx * sin
-    backwards = moving & (along < 0)
-    angle = np.abs(across), np.abs(along)  # as the legs of a triangle
-    bad, counts, totals = _majority(m, moving & (angle[0] > elementary.tan(np.radians(MOST_DEG)) * angle[1]), moving)
+    heading = m.heading.astype(np.float32)  # 1e-7 rad are nothing to 15 degrees, and cost a thirtieth
+    of_kind = (np.isin(m.kind, [int(kind) for kind in kinds]) for kinds in (WALKERS, LONG_KINDS))
+    bounds = MOVING_MPS, elementary.tan(np.radians(MOST_DEG)), elementary.tan(np.radians(STEP_DEG))
+    marks = heading_marks(m.vx, m.vy, heading, np.cos(heading), np.sin(heading), m.offsets, *of_kind, *bounds)
+    bad, counts, totals = _majority(m, marks, OFF)
     findings.implausible(
         "heading and direction of motion contradict each other over most of a track",
         m.file,
@@ -160,23 +151,21 @@ def _check_heading(m: Motion, findings: Findings) -> None:
             for a in bad.tolist()
         ],
     )
-    vehicle = np.repeat(np.isin(m.kind, [int(kind) for kind in LONG_KINDS]), np.diff(m.offsets))
-    single = np.flatnonzero(moving & vehicle & (angle[0] > elementary.tan(np.radians(STEP_DEG)) * angle[1]))
+    single = np.flatnonzero(marks & FAR_OFF)
+    angle = m.heading[single] - elementary.arctan2(m.vy[single], m.vx[single])
     findings.implausible(
         f"heading and direction of motion differ by more than {STEP_DEG:g} degrees",
         m.file,
         m.lines(single),
         column=m.columns[1],
-        values=[f"{np.degrees(elementary.arctan2(angle[0][r], angle[1][r])):.0f} degrees" for r in single.tolist()],
+        values=[f"{abs((value + 90) % 180 - 90):.0f} degrees" for value in np.degrees(angle).tolist()],
     )
-    _check_direction(m, backwards, moving, findings)
+    _check_direction(m, marks, findings)
 
 
-def _check_direction(m: Motion, backwards: BoolArray, moving: BoolArray, findings: Findings) -> None:
+def _check_direction(m: Motion, marks: ByteArray, findings: Findings) -> None:
     """A car may reverse; most cars of a file do not, and on a motorway none does."""
-    if not backwards.any():
-        return
-    bad, counts, totals = _majority(m, backwards, moving)
+    bad, counts, totals = _majority(m, marks, BACKWARDS)
     tracks = int(np.count_nonzero(totals >= MIN_ROWS))
     if m.reverses and (tracks < MIN_TRACKS or 2 * len(bad) <= tracks):
         return
@@ -190,14 +179,7 @@ def _check_direction(m: Motion, backwards: BoolArray, moving: BoolArray, finding
     )
 
 
-def _norm(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Several times faster than ``np.hypot``, whose care for overflow is not needed inside the ranges of formats."""
-    return np.sqrt(x * x + y * y)
-
-
-def _majority(m: Motion, off: BoolArray, counted: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Tracks in which more than half of the counted rows are off, and both counts per track (A,)."""
-    starts = m.offsets[:-1]
-    counts = np.add.reduceat(off, starts, dtype=np.int64)
-    totals = np.add.reduceat(counted, starts, dtype=np.int64)
+def _majority(m: Motion, marks: ByteArray, bit: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Tracks in which more than half of the counted rows have a mark, and both counts per track (A,)."""
+    counts, totals = (np.add.reduceat((marks & b) > 0, m.offsets[:-1], dtype=np.int64) for b in (bit, COUNTED))
     return np.flatnonzero((2 * counts > totals) & (totals >= MIN_ROWS)), counts, totals

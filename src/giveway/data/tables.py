@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from giveway.data.findings import Findings
 from giveway.data.fingerprints import sha256_of_bytes
 from giveway.data.headers import check_header, decode_header
 from giveway.data.scan import has_long_cells, has_nul, scan_bytes
+from giveway.data.streaming import TextRuns, stream_table
 
 ColumnType = Literal["int", "float", "text"]
 POLARS_TYPES: Mapping[ColumnType, pl.DataType | type[pl.DataType]] = {
@@ -70,6 +71,8 @@ class TableFormat:
         rows_required: a header without rows is an error, otherwise a warning; there is no table either way.
         rename: header cell to the name used in ``columns``, for formats that exist in variants.
         named_in: where the user gave the names of the columns; empty for published formats.
+        decimal: point or comma of numbers.
+        quotes: whether cells may stand in quotes, which carry no meaning; a separator inside them is a surplus cell.
     """
 
     columns: tuple[Column, ...]
@@ -80,6 +83,8 @@ class TableFormat:
     rows_required: bool = True
     rename: Mapping[str, str] = field(default_factory=dict[str, str])
     named_in: str = ""
+    decimal: Literal[".", ","] = "."
+    quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,35 +93,56 @@ class Table:
 
     Attributes:
         path: the file.
-        frame: columns that were asked for and are there.
+        columns: columns that were asked for and are there, each in one piece.
+        words: columns of words of which only runs are kept.
         header: all header cells of the file.
         sha256: of the file's bytes.
     """
 
     path: Path
-    frame: pl.DataFrame
+    columns: Mapping[str, pl.Series]
+    words: Mapping[str, TextRuns] = field(default_factory=dict[str, TextRuns])
     header: tuple[str, ...]
     sha256: str
 
     @property
     def num_rows(self) -> int:
         """Data lines."""
-        return self.frame.height
+        return next((len(column) for column in self.columns.values()), 0) or int(
+            next(iter(self.words.values()))[1].sum()
+        )
 
     def __contains__(self, name: object) -> bool:
-        return name in self.frame.columns
+        return name in self.columns or name in self.words
 
     def ints(self, name: str) -> IntArray:
         """(rows,) integer column."""
-        return cast(IntArray, self.frame.get_column(name).to_numpy())
+        return cast(IntArray, self.columns[name].to_numpy())
 
     def floats(self, name: str) -> FloatArray:
         """(rows,) float column; NaN where a nullable cell is empty."""
-        return cast(FloatArray, self.frame.get_column(name).to_numpy())
+        return cast(FloatArray, self.columns[name].to_numpy())
 
     def text(self, name: str) -> pl.Series:
         """(rows,) text column."""
-        return self.frame.get_column(name)
+        if name in self.columns:
+            return self.columns[name]
+        words, lengths = self.words[name]
+        return pl.Series(name, words).gather(np.repeat(np.arange(len(words)), lengths))
+
+    def text_runs(self, name: str) -> TextRuns:
+        """Runs of equal words of a text column."""
+        return self.words[name] if name in self.words else text_runs(self.columns[name])
+
+    def cell(self, name: str, row: int) -> Any:
+        """One cell of any column."""
+        return self.text(name)[row]
+
+
+def text_runs(words: pl.Series) -> TextRuns:
+    """Equal words that follow each other, taken as one."""
+    begins = np.flatnonzero((words != words.shift(1)).fill_null(True).to_numpy())
+    return words.gather(begins).to_list(), np.diff(np.append(begins, len(words)))
 
 
 def header_of(text: str) -> tuple[str, ...]:
@@ -166,30 +192,38 @@ def read_table(path: Path, form: TableFormat, findings: Findings) -> Table | Non
         DataError: in strict mode, if the file cannot be opened.
     """
     try:
-        data = read_bytes(path)
-    except DataError as error:
+        streamed = stream_table(path, form)
+        data = b"" if streamed else path.read_bytes()
+    except OSError as failed:
+        error = unreadable(path, failed)
         if findings.strict:
-            raise
+            raise error from failed
         findings.error(error.what, path, found=error.found, hint=error.hint)
         return None
-    return parse_table(data, path, form, findings)
+    if streamed is None:
+        return parse_table(data, path, form, findings)
+    header, columns, words, sha256 = streamed
+    names = tuple(form.rename.get(cell, cell) for cell in header)
+    check_header(names, path, form, findings)
+    fine = _in_range(columns, [column for column in form.columns if column.name in names], path, findings)
+    return Table(path=path, columns=columns, words=words, header=header, sha256=sha256) if fine else None
 
 
-def parse_table(
-    data: bytes, path: Path, form: TableFormat, findings: Findings, *, original: bytes | None = None
-) -> Table | None:
-    """As :func:`read_table`, for bytes that are in memory already.
+def parse_table(original: bytes, path: Path, form: TableFormat, findings: Findings) -> Table | None:
+    """As :func:`read_table`, for the bytes of a file, however odd they are.
 
     Args:
-        data: what is parsed.
+        original: bytes of the file.
         path: for messages.
         form: what to expect.
         findings: where problems go.
-        original: what is hashed, if the bytes of the file are others.
 
     Returns:
         As :func:`read_table`.
     """
+    data = original.replace(b'"', b"") if form.quotes else original
+    if form.decimal == ",":
+        data = data.replace(b",", b".")
     header = decode_header(data, path, form, findings)
     if header is None:
         return None
@@ -201,7 +235,7 @@ def parse_table(
         return None
     with ThreadPoolExecutor(max_workers=1) as pool:
         # Looking over the bytes and hashing them needs half as long as parsing and runs beside it.
-        beside = pool.submit(lambda: (scan_bytes(data, form.separator), sha256_of_bytes(original or data)))
+        beside = pool.submit(lambda: (scan_bytes(data, form.separator), sha256_of_bytes(original)))
         raw = _parse(data, names, wanted, form)
         scan, sha256 = beside.result()
     if scan.long_blocks.size and has_long_cells(data, scan, names, wanted, form.separator, path, findings):
@@ -215,9 +249,10 @@ def parse_table(
         report("the file has a header and no rows", path, line=1, column=wanted[0].name, found="no rows")
         return None
     _check_ending(data, path, form, findings)
-    if not _in_range(frame, wanted, path, findings):
+    columns = {series.name: series for series in frame}
+    if not _in_range(columns, wanted, path, findings):
         return None
-    return Table(path=path, frame=frame, header=header, sha256=sha256)
+    return Table(path=path, columns=columns, header=header, sha256=sha256)
 
 
 def _parse(data: bytes, names: tuple[str, ...], wanted: list[Column], form: TableFormat) -> pl.DataFrame | None:
@@ -296,12 +331,12 @@ def _check_ending(data: bytes, path: Path, form: TableFormat, findings: Findings
     )
 
 
-def _in_range(frame: pl.DataFrame, wanted: list[Column], path: Path, findings: Findings) -> bool:
+def _in_range(columns: Mapping[str, pl.Series], wanted: list[Column], path: Path, findings: Findings) -> bool:
     fine = True
     for column in wanted:
         if column.type == "text" or (np.isneginf(column.low) and np.isposinf(column.high)):
             continue
-        values = frame.get_column(column.name).to_numpy()
+        values = columns[column.name].to_numpy()
         # NaN compares false on purpose: an allowed empty cell is in range.
         outside = (values < column.low) | (values > column.high)
         if outside.any():

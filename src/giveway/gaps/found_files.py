@@ -48,6 +48,11 @@ def write_found(folder: Path, found: FoundGaps) -> None:
     write_text(folder / FACTS, json.dumps(facts))
 
 
+def notes_of(folder: Path) -> tuple[str, ...]:
+    """What people should know about gaps, without reading them."""
+    return tuple(read_json(folder / FACTS, expect=FOUND)["notes"])
+
+
 def read_found(folder: Path, extraction: Extraction) -> FoundGaps:
     """Read what :func:`write_found` wrote; the artifact that holds it has compared both files with their digests.
 

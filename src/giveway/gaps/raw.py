@@ -92,7 +92,11 @@ class RawGaps:
         """Some of the samples, in the given order."""
         lengths = np.diff(self.offset)[index]
         offset = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.repeat(self.offset[index] - offset[:-1], lengths) + np.arange(offset[-1])
+        spans = [slice(first, stop) for first, stop in zip(self.offset[index], self.offset[1:][index], strict=True)]
+
+        def rows(values: FloatArray) -> FloatArray:
+            return np.concatenate([values[span] for span in spans]) if spans else values[:0]
+
         return RawGaps(
             sample_id=self.sample_id[index],
             group=self.group[index],
@@ -100,12 +104,12 @@ class RawGaps:
             roles=self.roles,
             role_is_vulnerable=self.role_is_vulnerable,
             offset=offset,
-            time_s=self.time_s[rows],
-            xy=self.xy[rows],
+            time_s=rows(self.time_s),
+            xy=rows(self.xy),
             boundary=self.boundary.take(index),
             constants={name: value[index] for name, value in self.constants.items()},
-            way_m=None if self.way_m is None else self.way_m[rows],
-            truth_m=None if self.truth_m is None else self.truth_m[rows],
+            way_m=None if self.way_m is None else rows(self.way_m),
+            truth_m=None if self.truth_m is None else rows(self.truth_m),
             orders=None if self.orders is None else self.orders.take(index),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,7 +18,9 @@ from giveway.experiments.artifacts import checked_seal, read_manifest
 from giveway.experiments.store import Store
 from giveway.gaps.extract import Extracted, FoundGaps, SampleRules, samples_at
 from giveway.gaps.extractions import EXTRACTIONS
-from giveway.gaps.found_files import read_found
+from giveway.gaps.extractions.declared import UNCONFIRMED
+from giveway.gaps.found_files import notes_of, read_found
+from giveway.gaps.naming import dataset_title
 from giveway.gaps.profile import as_profile, profile_with
 from giveway.reports.content import Document
 from giveway.reports.player.document import Event, Story, Verdict, replay_document
@@ -66,12 +68,30 @@ class SampleSet:
         return partial(_gap_replay, self.folder, self.extracted.report.dataset, ids.index(sample))
 
 
-def sample_sets(store: Store) -> Iterator[SampleSet]:
-    """Every sample set of a benchmark, cut anew from the gaps found."""
+def guesses(store: Store, datasets: Collection[str] | None = None) -> list[str]:
+    """A sentence for each conflict of a benchmark of which nobody confirmed who yields."""
+    found: dict[str, None] = {}
+    for spec, folder in _artifacts(store, "gaps"):
+        if not datasets or spec["dataset"] in datasets:
+            notes = notes_of(folder)
+            found |= dict.fromkeys(f"{dataset_title(spec['dataset'])}, {n}" for n in notes if UNCONFIRMED in n)
+    return list(found)
+
+
+def doubts(store: Store, t0: str, datasets: Collection[str] | None = None) -> list[str]:
+    """What makes the samples of a prediction time doubtful, see :func:`~giveway.gaps.extraction_report.warnings_of`."""
+    reports = [one.extracted.report for one in sample_sets(store, t0, datasets)]
+    return list(
+        dict.fromkeys(f"{dataset_title(r.dataset)}, {t0}: {warning}" for r in reports for warning in r.warnings)
+    )
+
+
+def sample_sets(store: Store, t0: str | None = None, datasets: Collection[str] | None = None) -> Iterator[SampleSet]:
+    """Every sample set of a benchmark (of a prediction time, of datasets), cut anew from the gaps found."""
     gaps = {_origin(spec): (spec, folder) for spec, folder in _artifacts(store, "gaps")}
     for spec, _ in _artifacts(store, "samples"):
         source = gaps.get(_origin(spec))
-        if source is None:
+        if source is None or t0 not in (None, spec["t0"]) or (datasets and spec["dataset"] not in datasets):
             continue
         sampling = spec["sampling"]
         rules = SampleRules(

@@ -8,6 +8,7 @@ from typing import Any
 
 from giveway.core.errors import UsageError
 from giveway.core.samples import GapSamples
+from giveway.data.protocol import Progress as Counted
 from giveway.experiments import Executor, Progress, Rerun, RunSummary, SerialExecutor, run
 from giveway.experiments.specs import SpecLike, not_for_workers, values_of
 from giveway.gaps.experiment import GAPS
@@ -174,6 +175,7 @@ def extractions(
     profile: str = "clean",
     switches: Mapping[str, Any] | None = None,
     allow_occlusion: bool = False,
+    progress: Counted | None = None,
 ) -> list[SampleSet]:
     """Samples at several prediction times, all three by default, what was left out, and the candidates they are of."""
     rules = rules_named(profile, switches)
@@ -181,7 +183,7 @@ def extractions(
     extraction = EXTRACTIONS.get(dataset)
     check_occlusion(dataset, allow=allow_occlusion)
     source = source_at(extraction.info.dataset, root)
-    found = find_gaps(extraction, scenes_of(source), rules)
+    found = find_gaps(extraction, scenes_of(source, progress), rules)
     sampling = [SampleRules(choice=c, num_input=n_input, num_input_max=n_input_max, relaxed=relaxed) for c in choices]
     whose = profile_with(rules.model_dump()) or "own"
     return [

@@ -19,7 +19,7 @@ from giveway.gaps.figures import benchmark_figure
 from giveway.gaps.frame import gap_frame
 from giveway.gaps.learning import calibration_figure
 from giveway.gaps.prediction_time import choice_named
-from giveway.gaps.replays import gap_replays, sample_sets
+from giveway.gaps.replays import gap_replays, guesses, sample_sets
 from giveway.gaps.tables import PAPER_TABLES, benchmark_table, paper_table, with_origins
 from giveway.reports.cells import Overview
 from giveway.reports.content import Block, Page, PageLimits, Paragraph, origin_blocks
@@ -127,6 +127,7 @@ def gap_table(
     shortfall = results.status.shortfall
     if shortfall:
         made = replace(made, notes=(f"{shortfall}. {made.caption}",))
+    made = replace(made, notes=(*made.notes, *(f"Warning: {guess}." for guess in guesses(results.store, datasets))))
     return with_origins(made, _origins(frame, datasets))
 
 

@@ -11,6 +11,7 @@ from giveway.core.errors import DataError, UsageError
 from giveway.core.urls import is_url
 from giveway.data import DATASETS
 from giveway.data.fingerprints import fingerprint
+from giveway.data.protocol import Progress
 from giveway.data.reading import Scenes
 from giveway.experiments import Artifacts, content_key
 from giveway.experiments.object_store import local_folder
@@ -115,10 +116,10 @@ def recordings_for(
     return Source(dataset=dataset, root=root, data=data, is_synthetic=dataset in synthetic, address=address)
 
 
-def scenes_of(source: Source) -> Scenes:
+def scenes_of(source: Source, progress: Progress | None = None) -> Scenes:
     """All scenes, recording by recording; those that cannot be read are left out and noted."""
     adapter = DATASETS.get(source.dataset)
-    return Scenes(adapter, adapter.recordings(source.root))
+    return Scenes(adapter, adapter.recordings(source.root), progress)
 
 
 def _generated(name: str, data: SyntheticData, artifacts: Artifacts) -> Source:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from giveway.core.errors import GivewayError, UsageError
 from giveway.core.extras import require
@@ -79,7 +80,7 @@ class RunSpec(BaseModel):
         metrics: names; those that suit the prediction time if empty.
         conditional_paths: path model that fills in paths for models that give none.
         training: settings of networks that differ from their defaults, e.g. ``epochs``, ``patience``.
-        relaxed: cells with relaxed admission.
+        relaxed: cells with relaxed admission; ``True`` for all of them.
         missing: cells left out.
         min_samples, min_class: smallest sample set that is evaluated, in total and per class.
         synthetic: generated data by dataset adapter, for those without a data root.
@@ -107,6 +108,18 @@ class RunSpec(BaseModel):
     synthetic: dict[str, SyntheticData] = Field(default_factory=dict)
     seed: int = 0
     allow_occlusion: bool = False
+
+    @field_validator("relaxed", mode="before")
+    @classmethod
+    def _all_relaxed(cls, value: Any, info: ValidationInfo) -> Any:
+        """``true``: every cell, with the common ``n_input_max``."""
+        known = info.data
+        if value is not True or not {"datasets", "t0", "n_input", "n_input_max"} <= set(known):
+            return () if value is False else value
+        cells = itertools.product(known["datasets"], known["t0"], known["n_input"])
+        return tuple(
+            Relaxation(dataset=dataset, t0=t0, n_input=n, n_input_max=known["n_input_max"]) for dataset, t0, n in cells
+        )
 
     def rules(self) -> Profile:
         """The profile with its switches."""

@@ -52,20 +52,17 @@ class LGapExtraction:
 
         The first 0.05 s of a track take the direction of its first full window, in ``clean`` too.
         """
-        ego, target = raw.xy[:, 0], raw.xy[:, 1]
         if profile.lgap_window == "samples":
             windows = np.full(raw.num_samples, WINDOW_SAMPLES)
         else:
             windows = _windows_in_seconds(raw.offset, raw.time_s, WINDOW_S)
-        way = _way_along_x(raw.offset, target, windows, LANE_WIDTH_M, profile.lgap_window == "samples")
+        way = _way_along_x(raw.offset, raw.xy[:, 1], windows, LANE_WIDTH_M, profile.lgap_window == "samples")
         distance = empty_distances(len(raw.time_s))
-        distance[:, 0] = -ego[:, 0] - (LANE_WIDTH_M + VEHICLE_LENGTH_M / 2)
-        distance[:, 1] = np.copysign(np.sqrt(target[:, 1] ** 2 + way**2), target[:, 1])
-        distance[target[:, 1] == 0, 1] = 0.0
+        _fill_distances(raw.xy, way, distance)
         distance[:, 2:5] = NO_OTHERS_M
         distance[:, 5] = 2 * LANE_WIDTH_M
         distance[:, 6] = LANE_WIDTH_M
-        return Description(valid=target[:, 0] > BEHIND_CENTER_M, distance=distance, missing_m=NO_OTHERS_M)
+        return Description(valid=raw.xy[:, 1, 0] > BEHIND_CENTER_M, distance=distance, missing_m=NO_OTHERS_M)
 
     def complete(
         self, xy: FloatArray, roles: tuple[str, ...], constants: Mapping[str, FloatArray], profile: Profile
@@ -94,6 +91,15 @@ def _trial(scene: Scene) -> OneSample:
         constants={},
         order=OrderBook(tracks).between(human, bot, near_s=0.0),
     )
+
+
+@njit(cache=True)
+def _fill_distances(xy: FloatArray, way: FloatArray, distance: FloatArray) -> None:
+    """D_C and D_A, without an array for every step of the formula."""
+    for k in range(len(xy)):
+        y = xy[k, 1, 1]
+        distance[k, 0] = -xy[k, 0, 0] - (LANE_WIDTH_M + VEHICLE_LENGTH_M / 2)
+        distance[k, 1] = 0.0 if y == 0 else np.copysign(np.sqrt(y * y + way[k] * way[k]), y)
 
 
 @njit(cache=True)
