@@ -3,4 +3,4 @@
 import giveway as gw
 
 found = gw.find_failures("failures", planner="idm", budget=20, driver="cut_in", search="random", perturb=False)
-print(found.table(realism=True).text(), end="")
+print(found.table().text(), end="")

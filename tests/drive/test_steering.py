@@ -151,7 +151,7 @@ def test_a_planner_in_its_own_process_drives_the_same():
 def test_a_planner_that_hangs_fails_its_cases_and_no_other():
     from support.planners import HangsLater
 
-    both = driven(HangsLater(), "short", "b", deadline_s=0.5, warm_up_s=20.0)
+    both = driven(HangsLater(), "short", "b", deadline_s=0.5, warm_up_s=10.0)
     assert [drive.reason for drive in both] == [
         "PlannerError: planner hangs_later, tick 4: hung: no answer within 0.5 s"
     ] * 2

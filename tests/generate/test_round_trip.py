@@ -10,14 +10,15 @@ from giveway.generate.failures import stored_campaigns, stored_failures
 
 
 @pytest.mark.parametrize(
-    ("road", "planner"), [("straight", "idm"), ("straight", "default"), ("merge", "default"), ("merge", "lattice-3")]
+    ("road", "planner", "budget"),
+    [("straight", "idm", 60), ("straight", "lattice-2", 60), ("merge", "lattice-2", 60), ("merge", "default", 160)],
 )
-def test_every_failure_happens_again_tick_for_tick(tmp_path: Path, road: str, planner: str) -> None:
+def test_every_failure_happens_again_tick_for_tick(tmp_path: Path, road: str, planner: str, budget: int) -> None:
     found = giveway.find_failures(
         tmp_path / "found",
         planner=planner,
         road=road,
-        budget=60,
+        budget=budget,
         driver="cut_in",
         engine=giveway.LocalEngine(workers=0),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ class RoadTables(NamedTuple):
 
 
 def road_tables(road: Road) -> RoadTables:
-    """Tabulate a road; takes a fraction of a second."""
+    """Tabulate a road; takes a fraction of a second the first time. Nobody writes into the tables."""
     paths = [path_of_way(way) for way in road.ways]
     loose = tables_of_routes(paths)
     tables = [loose.path[a : a + n] for a, n in zip(loose.first, loose.num_rows, strict=True)]
@@ -88,7 +89,7 @@ def road_tables(road: Road) -> RoadTables:
             rows_there[loose.first[one] + rows] = at
     area = road.area()
     x0, y0, x1, y1 = shapely.bounds(area)
-    edge, edge_x, edge_y = _edge_raster(area)
+    edge, edge_x, edge_y = _edge_raster(shapely.to_wkb(area))
     return loose._replace(
         half_width=0.5 * road.lane_width_m,
         limit=road.speed_limit_mps,
@@ -148,7 +149,10 @@ def _beside(own: FloatArray, other: FloatArray, width: float, side: float) -> tu
     return rows[keep], at[keep]
 
 
-def _edge_raster(area: shapely.Geometry) -> tuple[FloatArray, float, float]:
+@lru_cache(maxsize=8)
+def _edge_raster(wkb: bytes) -> tuple[FloatArray, float, float]:
+    """Distances to the edge of an area; campaigns make worlds of the same road again and again, which share them."""
+    area = shapely.from_wkb(wkb)
     x0, y0, x1, y1 = shapely.bounds(area)
     xs = np.arange(x0 - EDGE_MARGIN_M, x1 + EDGE_MARGIN_M + EDGE_STEP_M, EDGE_STEP_M)
     ys = np.arange(y0 - EDGE_MARGIN_M, y1 + EDGE_MARGIN_M + EDGE_STEP_M, EDGE_STEP_M)
