@@ -1,8 +1,8 @@
 """The fast way through a delimited file: block by block, hashed and parsed while the bytes are in the cache.
 
-Only files without any oddity come through here. Everything else (an empty cell, an exponent, a quoted word, letters
-beyond ASCII, a line too short, a last line without its end) is left to :mod:`giveway.data.tables`, which reads the file
-again and knows what to say. Both find the same numbers, bit for bit.
+Only files without any oddity come through here. Everything else (an empty cell where none may be, an exponent other
+than ``e-05`` and the like, a quoted word, letters beyond ASCII, a line too short, a last line without its end) is left
+to :mod:`giveway.data.tables`, which reads the file again and knows what to say. Both find the same numbers, to the bit.
 """
 
 from __future__ import annotations

@@ -30,7 +30,6 @@ from giveway.core.checked import Expect, read_json
 from giveway.core.errors import ConfigError, EmptySelectionError, FileFormatError, UsageError
 from giveway.core.files import write_text
 from giveway.core.seeds import seed_for
-from giveway.core.test_result import GRADED
 from giveway.generate.campaign import Campaign, run_campaign
 from giveway.generate.drivers.cars import CarDriver, PolicyDriver, baseline
 from giveway.generate.driving import drive_scenes
@@ -260,7 +259,7 @@ def _pace(records: Sequence[EpisodeRecord]) -> float:
 
 def _failures(records: Sequence[EpisodeRecord]) -> int:
     """Of grade C or better."""
-    return sum(r.outcome.is_failure and str(r.ending.grade) in GRADED for r in records)
+    return sum(r.is_graded for r in records)
 
 
 def _drive(settings: WorldSettings, found: Sequence[Found], ego: Ego) -> list[EpisodeRecord]:

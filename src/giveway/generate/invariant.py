@@ -24,7 +24,6 @@ import numpy as np
 
 from giveway.core.arrays import BoolArray, FloatArray
 from giveway.core.errors import UsageError
-from giveway.core.log import Grade
 from giveway.core.seeds import seed_for
 from giveway.generate.drivers.cars import CarDriver, NaturalDriver, RandomDriver
 from giveway.generate.drivers.cutting_in import CutInDriver
@@ -35,7 +34,6 @@ from giveway.reports.table import Table, entry, table_of
 
 SCENES = 256
 MARGIN = 0.3
-GRADED = (Grade.A, Grade.B, Grade.C)
 SUCCEEDS = 0.1
 """Share of failures of grade C or better, beyond that of ordinary drivers, from which on the script is an example of
 success."""
@@ -184,7 +182,7 @@ def _earned(name: str, records: Sequence[EpisodeRecord], settings: WorldSettings
         name=name,
         returns=np.array([one.mean() for one in returns]),
         at_end=np.array([one[on if on.any() else ~on].mean() for one, on in zip(returns, driving, strict=True)]),
-        graded=np.array([r.outcome.is_failure and r.ending.grade in GRADED for r in records]),
+        graded=np.array([r.is_graded for r in records]),
         failed=np.array([r.outcome.is_failure for r in records]),
         unnatural=float(np.mean([r.unnaturalness for r in records])),
     )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from giveway.core.arrays import BoolArray, FloatArray, IntArray
 from giveway.core.log import Grade
+from giveway.core.test_result import GRADED
 from giveway.core.tracks import Tracks
 
 MAX_CARS = 4
@@ -289,6 +290,11 @@ class EpisodeRecord:
     responsibility_per_100_s: float
     unnaturalness: float = 0.0
     finding: str = ""
+
+    @property
+    def is_graded(self) -> bool:
+        """The ego failed with grade A, B or C."""
+        return self.outcome.is_failure and self.ending.grade in GRADED
 
 
 def agent_ids(cars: int, traffic: int) -> list[str]:
